@@ -1,0 +1,64 @@
+# make demo    the main job, here and now, without a GPU, a cluster or root
+# make check   everything that needs no cluster
+# make e2e     the cluster tests, on a real Kubernetes built once into ~/.cache/casaba (root)
+PYTHON3      ?= python3
+VENV         := .venv
+PY           := $(VENV)/bin/python
+PYTEST       := $(PY) -m pytest
+NODES        ?= 2
+
+.PHONY: setup native demo check lint test e2e programs bench cluster-up cluster-down clean generate
+
+setup: $(VENV)/.ready
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON3) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[dev]'
+	touch $@
+
+native: setup
+	$(MAKE) --no-print-directory -s -C native PYTHON=$(abspath $(PY)) all
+
+demo: native
+	$(VENV)/bin/casaba demo
+
+check: native
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/mypy
+	$(PY) tools/gen_contracts.py --check
+	$(PY) tools/gen_proto.py --check
+
+test: native
+	$(MAKE) --no-print-directory -s -C native PYTHON=$(abspath $(PY)) sanitize
+	$(PYTEST)
+
+programs: setup
+	$(PY) -m tests.cluster build
+
+e2e: native programs
+	$(PYTEST) tests/e2e
+
+cluster-up: native programs
+	$(PY) -m tests.cluster up --nodes $(NODES) --agent
+
+cluster-down: setup
+	$(PY) -m tests.cluster down
+
+bench: native programs
+	$(PY) -m tests.bench
+
+bench-%: native programs
+	$(PY) -m tests.bench $*
+
+generate: setup
+	$(PY) tools/gen_contracts.py
+	$(PY) tools/gen_proto.py
+
+clean:
+	rm -rf build src/casaba/_native

@@ -1,0 +1,163 @@
+#include "handles.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lock.h"
+
+enum { SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, FIRST_ROOM = 32 };
+
+/* Open addressing with linear probing; a removal moves later entries up, so there are no
+ * tombstones. `room` is a power of two or zero. */
+struct shard {
+    struct lock lock;
+    uint64_t room, count;
+    struct handle *slots;
+};
+
+static struct shard shards[SHARDS];
+
+static uint64_t hash(unsigned int kind, uint64_t key) {
+    uint64_t mixed = (key ^ ((uint64_t)kind << 56)) * 0x9e3779b97f4a7c15u;
+    return mixed ^ (mixed >> 32);
+}
+
+static struct shard *shard_of(uint64_t hash) { return &shards[hash & (SHARDS - 1)]; }
+
+static uint64_t home(const struct shard *shard, const struct handle *handle) {
+    return (hash(handle->kind, handle->key) >> SHARD_BITS) & (shard->room - 1);
+}
+
+/* The place of a key, or the empty one where it would go. The shard has room. */
+static struct handle *probe(struct shard *shard, unsigned int kind, uint64_t key) {
+    uint64_t at = (hash(kind, key) >> SHARD_BITS) & (shard->room - 1);
+    while (shard->slots[at].kind != NO_HANDLE &&
+           (shard->slots[at].key != key || shard->slots[at].kind != kind))
+        at = (at + 1) & (shard->room - 1);
+    return &shard->slots[at];
+}
+
+static struct handle *lookup(struct shard *shard, unsigned int kind, uint64_t key) {
+    if (!shard->count) return NULL;
+    struct handle *place = probe(shard, kind, key);
+    return place->kind == NO_HANDLE ? NULL : place;
+}
+
+static bool grow(struct shard *shard) {
+    struct shard grown = {.room = shard->room ? shard->room * 2 : FIRST_ROOM};
+    grown.slots = mmap(NULL, grown.room * sizeof *grown.slots, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (grown.slots == MAP_FAILED) return false;
+    for (uint64_t i = 0; i < shard->room; i++) {
+        const struct handle *old = &shard->slots[i];
+        if (old->kind != NO_HANDLE) *probe(&grown, old->kind, old->key) = *old;
+    }
+    if (shard->room) munmap(shard->slots, shard->room * sizeof *shard->slots);
+    shard->room = grown.room;
+    shard->slots = grown.slots;
+    return true;
+}
+
+/* Whether an entry whose search begins at `from` may stand at `gap` although it is at `at` now. */
+static bool may_move(uint64_t from, uint64_t gap, uint64_t at, uint64_t mask) {
+    return ((at - from) & mask) >= ((at - gap) & mask);
+}
+
+static void remove_at(struct shard *shard, struct handle *place) {
+    uint64_t mask = shard->room - 1, gap = (uint64_t)(place - shard->slots);
+    for (uint64_t at = (gap + 1) & mask; shard->slots[at].kind != NO_HANDLE; at = (at + 1) & mask)
+        if (may_move(home(shard, &shard->slots[at]), gap, at, mask)) {
+            shard->slots[gap] = shard->slots[at];
+            gap = at;
+        }
+    shard->slots[gap].kind = NO_HANDLE;
+    shard->count--;
+}
+
+bool handles_add(const struct handle *handle, struct handle *stale) {
+    struct shard *shard = shard_of(hash(handle->kind, handle->key));
+    stale->kind = NO_HANDLE;
+    lock_take(&shard->lock);
+    bool fits = (shard->count + 1) * 4 <= shard->room * 3 || grow(shard);
+    if (fits) {
+        struct handle *place = probe(shard, handle->kind, handle->key);
+        shard->count += place->kind == NO_HANDLE;
+        *stale = *place;
+        *place = *handle;
+    }
+    lock_release(&shard->lock);
+    return fits;
+}
+
+bool handles_find(enum handle_kind kind, uint64_t key, struct handle *found) {
+    struct shard *shard = shard_of(hash(kind, key));
+    lock_take(&shard->lock);
+    const struct handle *place = lookup(shard, kind, key);
+    if (place) *found = *place;
+    lock_release(&shard->lock);
+    return place != NULL;
+}
+
+bool handles_take(enum handle_kind kind, uint64_t key, struct handle *taken) {
+    struct shard *shard = shard_of(hash(kind, key));
+    lock_take(&shard->lock);
+    struct handle *place = lookup(shard, kind, key);
+    if (place) {
+        *taken = *place;
+        remove_at(shard, place);
+    }
+    lock_release(&shard->lock);
+    return place != NULL;
+}
+
+bool handles_find_covering(enum handle_kind kind, uint64_t address, struct handle *found) {
+    bool met = false;
+    for (int s = 0; !met && s < SHARDS; s++) {
+        lock_take(&shards[s].lock);
+        for (uint64_t i = 0; !met && i < shards[s].room; i++) {
+            const struct handle *handle = &shards[s].slots[i];
+            met = handle->kind == kind && address - handle->key < handle->span;
+            if (met) *found = *handle;
+        }
+        lock_release(&shards[s].lock);
+    }
+    return met;
+}
+
+static void mark(const void *owner, bool doomed) {
+    for (int s = 0; s < SHARDS; s++) {
+        lock_take(&shards[s].lock);
+        for (uint64_t i = 0; i < shards[s].room; i++) {
+            struct handle *handle = &shards[s].slots[i];
+            if (handle->kind == MEMORY && handle->owner == owner) handle->doomed = doomed;
+        }
+        lock_release(&shards[s].lock);
+    }
+}
+
+void handles_doom(const void *owner) { mark(owner, true); }
+void handles_spare(const void *owner) { mark(owner, false); }
+
+static void return_doomed(struct shard *shard, const void *owner) {
+    for (uint64_t i = 0; i < shard->room;) {
+        struct handle *handle = &shard->slots[i];
+        if (handle->kind == MEMORY && handle->doomed && handle->owner == owner) {
+            account_return(&handle->charge);
+            remove_at(shard, handle); /* another may have moved here */
+        } else {
+            i++;
+        }
+    }
+}
+
+void handles_return_doomed(const void *owner) {
+    for (int s = 0; s < SHARDS; s++) {
+        lock_take(&shards[s].lock);
+        return_doomed(&shards[s], owner);
+        lock_release(&shards[s].lock);
+    }
+}
+
+void handles_after_fork(void) {
+    for (int s = 0; s < SHARDS; s++) shards[s] = (struct shard){0};
+}

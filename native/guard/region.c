@@ -1,0 +1,105 @@
+#include "region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "shared_file.h"
+
+#ifndef F_OFD_SETLK
+#define F_OFD_SETLK 37
+#endif
+
+bool region_open(const char *path, int *descriptor, struct region_file **region) {
+    const struct shared_header wanted = {REGION_MAGIC, REGION_VERSION, REGION_SIZE};
+    *descriptor = open(path, O_RDWR | O_CLOEXEC);
+    if (*descriptor < 0) {
+        message_refusal(path, "cannot be opened for writing: %s; " SHARED_FILE_REMEDY, strerror(errno));
+        return false;
+    }
+    *region = shared_file_map(path, *descriptor, true, &wanted);
+    if (*region) return true;
+    close(*descriptor);
+    *descriptor = -1;
+    return false;
+}
+
+static bool set_lock(int descriptor, int slot, short type) {
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = REGION_LOCK_BASE + slot, .l_len = 1};
+    return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+
+static unsigned int high_water(const struct region_file *region) {
+    uint32_t mark = atomic_load_explicit(&region->high_water, memory_order_seq_cst);
+    return mark < REGION_SLOTS ? mark : REGION_SLOTS;
+}
+
+static void raise_high_water(struct region_file *region, uint32_t mark) {
+    uint32_t seen = atomic_load(&region->high_water);
+    while (seen < mark && !atomic_compare_exchange_weak(&region->high_water, &seen, mark)) {
+    }
+}
+
+static bool is_charged(const struct region_file *region, int slot) {
+    for (int card = 0; card < REGION_MAX_CARDS; card++)
+        if (atomic_load_explicit(&region->cards[card].asked[slot], memory_order_relaxed) ||
+            atomic_load_explicit(&region->cards[card].overhead[slot], memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* Only by who holds the slot's lock. */
+static void clear_slot(struct region_file *region, int slot) {
+    for (int card = 0; card < REGION_MAX_CARDS; card++) {
+        atomic_store(&region->cards[card].asked[slot], 0);
+        atomic_store(&region->cards[card].overhead[slot], 0);
+    }
+    atomic_store(&region->slots[slot].pid, 0);
+    atomic_store(&region->slots[slot].refusals, 0);
+}
+
+static uint64_t boot_time_ns(void) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void sign_slot(struct region_file *region, int slot) {
+    atomic_store(&region->slots[slot].start_time_ns, boot_time_ns());
+    atomic_store(&region->slots[slot].guard_version, GUARD_VERSION);
+    atomic_store(&region->slots[slot].pid, (uint64_t)getpid());
+}
+
+int region_take_slot(int descriptor, struct region_file *region) {
+    for (int slot = 0; slot < REGION_SLOTS; slot++) {
+        if (!set_lock(descriptor, slot, F_WRLCK)) continue;
+        clear_slot(region, slot);
+        sign_slot(region, slot);
+        raise_high_water(region, (uint32_t)slot + 1);
+        return slot;
+    }
+    return NO_SLOT;
+}
+
+void region_sweep(int descriptor, struct region_file *region, int own) {
+    for (int slot = 0; slot < (int)high_water(region); slot++) {
+        if (slot == own || !is_charged(region, slot)) continue;
+        if (!set_lock(descriptor, slot, F_WRLCK)) continue;
+        clear_slot(region, slot);
+        set_lock(descriptor, slot, F_UNLCK);
+    }
+}
+
+uint64_t region_sum(const struct region_file *region, const atomic_u64 *words) {
+    uint64_t sum = 0;
+    unsigned int mark = high_water(region);
+    for (unsigned int slot = 0; slot < mark; slot++) {
+        uint64_t word = atomic_load_explicit(&words[slot], memory_order_seq_cst);
+        sum = sum + word < sum ? UINT64_MAX : sum + word;
+    }
+    return sum;
+}

@@ -1,0 +1,290 @@
+#define _GNU_SOURCE
+#include "card_account.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH(name, text) static const char PATH_##name[] __attribute__((unused)) = text;
+#include "host_paths.def"
+#undef PATH
+
+enum { STATE_MAGIC = 0x53425343, STATE_VERSION = 1, SLOTS = 1024, PATH_SIZE = 4096 };
+enum { LOCK_CLAIM = 0x1000000, LOCK_LIVE = 0x2000000, LOCK_CARD = 0x3000000 }; /* beyond the end */
+
+typedef _Atomic uint64_t atomic_u64;
+
+struct state_file {
+    uint32_t magic, version;
+    uint32_t card_count;
+    _Atomic uint32_t high_water; /* slots ever used */
+    uint8_t uuids[CARDS_MAX][16];
+    atomic_u64 bytes[CARDS_MAX][SLOTS];
+};
+
+const char *simulated_dir(void)
+{
+    const char *dir = getenv("CASABA_SIMULATED_DIR");
+    return dir != NULL && dir[0] != '\0' ? dir : PATH_SIMULATED_DIR;
+}
+
+void reason_show(const struct reason *reason)
+{
+    if (getenv("CASABA_SIMULATED_VERBOSE") != NULL)
+        dprintf(STDERR_FILENO, "casaba simulated driver: %s\n", reason->text);
+}
+
+static bool refuse(struct reason *reason, const char *path, const char *what)
+{
+    snprintf(reason->text, REASON_SIZE, "%.300s %s: %s", path, what, strerror(errno));
+    return false;
+}
+
+static int lock_byte(int fd, int command, short type, off_t byte)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    int result;
+    do {
+        result = fcntl(fd, command, &lock);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+/* Who else holds the byte: -1 nobody, 0 someone without a PID here, else the PID. */
+static int lock_holder(int fd, off_t byte)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
+        return -1;
+    return lock.l_pid > 0 ? lock.l_pid : 0;
+}
+
+static bool fill_state(int fd, const struct host *host)
+{
+    struct state_file *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return false;
+    state->magic = STATE_MAGIC;
+    state->version = STATE_VERSION;
+    state->card_count = host->card_count;
+    for (unsigned i = 0; i < host->card_count; i++)
+        memcpy(state->uuids[i], host->cards[i].uuid_bytes, 16);
+    ssize_t written = write(fd, state, sizeof *state);
+    free(state);
+    return written == (ssize_t)sizeof *state;
+}
+
+/* A complete file gets its name in one step, by link: whoever is late uses the winner's. */
+static bool make_state(const char *path, const struct host *host)
+{
+    char temporary[PATH_SIZE];
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool good = fill_state(fd, host) && fchmod(fd, 0666) == 0 &&
+                (link(temporary, path) == 0 || errno == EEXIST);
+    int error = errno;
+    unlink(temporary);
+    close(fd);
+    errno = error;
+    return good;
+}
+
+static int open_shared(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 && (errno == EACCES || errno == EROFS))
+        fd = open(path, O_RDONLY | O_CLOEXEC); /* enough for a reader */
+    return fd;
+}
+
+static int open_state(const char *path, const struct host *host)
+{
+    int fd = open_shared(path);
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    return make_state(path, host) ? open_shared(path) : -1;
+}
+
+static int open_pids(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        fchmod(fd, 0666); /* whatever the umask is; only its maker may */
+        return fd;
+    }
+    return errno == EEXIST || errno == EACCES || errno == EROFS ? open_shared(path) : -1;
+}
+
+static bool fits(const struct state_file *state, const struct host *host)
+{
+    if (state->magic != STATE_MAGIC || state->version != STATE_VERSION ||
+        state->card_count != host->card_count)
+        return false;
+    for (unsigned i = 0; i < host->card_count; i++)
+        if (memcmp(state->uuids[i], host->cards[i].uuid_bytes, 16) != 0)
+            return false;
+    return true;
+}
+
+static bool map_state(struct account *account, const char *path, struct reason *reason)
+{
+    struct stat status;
+    if (fstat(account->state_fd, &status) != 0)
+        return refuse(reason, path, "cannot be examined");
+    int writable = (fcntl(account->state_fd, F_GETFL) & O_ACCMODE) == O_RDWR ? PROT_WRITE : 0;
+    void *memory = MAP_FAILED;
+    if (status.st_size == (off_t)sizeof(struct state_file)) {
+        memory = mmap(NULL, sizeof(struct state_file), PROT_READ | writable, MAP_SHARED,
+                      account->state_fd, 0);
+        if (memory == MAP_FAILED)
+            return refuse(reason, path, "cannot be mapped");
+        if (fits(memory, account->host)) {
+            account->state = memory;
+            return true;
+        }
+        munmap(memory, sizeof(struct state_file));
+    }
+    snprintf(reason->text, REASON_SIZE,
+             "%.300s was made for other cards than cards.conf lists now: "
+             "remove it when no process uses the cards", path);
+    return false;
+}
+
+static bool open_files(struct account *account, struct reason *reason)
+{
+    char state[PATH_SIZE - 16], pids[PATH_SIZE - 16];
+    snprintf(state, sizeof state, "%s/state", simulated_dir());
+    snprintf(pids, sizeof pids, "%s/pids", simulated_dir());
+    account->state_fd = open_state(state, account->host);
+    if (account->state_fd < 0)
+        return refuse(reason, state, "cannot be opened");
+    /* A descriptor of `pids` that is open stays so: see the head of card_account.h. */
+    if (account->pids_fd < 0)
+        account->pids_fd = open_pids(pids);
+    if (account->pids_fd < 0)
+        return refuse(reason, pids, "cannot be opened");
+    return map_state(account, state, reason);
+}
+
+bool account_open(struct account *account, struct host *host, struct reason *reason)
+{
+    char conf[PATH_SIZE];
+    snprintf(conf, sizeof conf, "%s/cards.conf", simulated_dir());
+    if (!cards_conf_read(conf, host, reason))
+        return false;
+    account->slot = -1;
+    account->host = host;
+    if (open_files(account, reason))
+        return true;
+    account_close(account);
+    return false;
+}
+
+static bool take_slot(struct account *account, unsigned slot)
+{
+    if (lock_byte(account->state_fd, F_OFD_SETLK, F_WRLCK, LOCK_CLAIM + (off_t)slot) != 0)
+        return false;
+    for (unsigned card = 0; card < CARDS_MAX; card++)
+        atomic_store(&account->state->bytes[card][slot], 0);
+    uint32_t seen = atomic_load(&account->state->high_water);
+    while (seen <= slot &&
+           !atomic_compare_exchange_weak(&account->state->high_water, &seen, slot + 1))
+        continue;
+    return lock_byte(account->pids_fd, F_SETLK, F_WRLCK, (off_t)slot) == 0 &&
+           lock_byte(account->state_fd, F_OFD_SETLK, F_WRLCK, LOCK_LIVE + (off_t)slot) == 0;
+}
+
+bool account_take_slot(struct account *account, struct reason *reason)
+{
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+        if (take_slot(account, slot)) {
+            account->slot = (int)slot;
+            return true;
+        }
+        if (errno != EAGAIN && errno != EACCES)
+            return refuse(reason, simulated_dir(), "does not allow locks");
+    }
+    snprintf(reason->text, REASON_SIZE, "%.300s has no free slot: %d processes use the cards",
+             simulated_dir(), SLOTS);
+    return false;
+}
+
+void account_close(struct account *account)
+{
+    if (account->state != NULL)
+        munmap(account->state, sizeof(struct state_file));
+    if (account->state_fd >= 0)
+        close(account->state_fd);
+    account->state = NULL;
+    account->state_fd = account->slot = -1;
+}
+
+static bool lives(const struct account *account, unsigned slot)
+{
+    return (int)slot == account->slot ||
+           lock_holder(account->state_fd, LOCK_LIVE + (off_t)slot) >= 0;
+}
+
+static uint64_t sum(const struct account *account, unsigned card, bool with_dead)
+{
+    uint64_t total = 0;
+    uint32_t high = atomic_load(&account->state->high_water);
+    for (unsigned slot = 0; slot < high && slot < SLOTS; slot++) {
+        uint64_t bytes = atomic_load(&account->state->bytes[card][slot]);
+        if (bytes != 0 && (with_dead || lives(account, slot)))
+            total += bytes;
+    }
+    return total;
+}
+
+bool account_charge(struct account *account, unsigned card, uint64_t bytes)
+{
+    uint64_t memory = account->host->cards[card].memory_bytes;
+    if (bytes > memory)
+        return false;
+    pthread_mutex_lock(&account->lock);
+    lock_byte(account->state_fd, F_OFD_SETLKW, F_WRLCK, LOCK_CARD + (off_t)card);
+    /* Dead slots are asked for only when it matters: each costs a system call. */
+    bool room = sum(account, card, true) <= memory - bytes ||
+                sum(account, card, false) <= memory - bytes;
+    if (room)
+        atomic_fetch_add(&account->state->bytes[card][account->slot], bytes);
+    lock_byte(account->state_fd, F_OFD_SETLK, F_UNLCK, LOCK_CARD + (off_t)card);
+    pthread_mutex_unlock(&account->lock);
+    return room;
+}
+
+void account_release(struct account *account, unsigned card, uint64_t bytes)
+{
+    atomic_fetch_sub(&account->state->bytes[card][account->slot], bytes);
+}
+
+uint64_t account_used(struct account *account, unsigned card)
+{
+    return sum(account, card, false);
+}
+
+unsigned account_processes(struct account *account, unsigned card, struct card_process *processes,
+                           unsigned room)
+{
+    unsigned count = 0;
+    uint32_t high = atomic_load(&account->state->high_water);
+    for (unsigned slot = 0; slot < high && slot < SLOTS; slot++) {
+        uint64_t bytes = atomic_load(&account->state->bytes[card][slot]);
+        int pid = bytes == 0 ? 0 : lock_holder(account->pids_fd, (off_t)slot);
+        if (pid <= 0)
+            continue;
+        if (count < room)
+            processes[count] = (struct card_process){(unsigned)pid, bytes};
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,9 @@
+"""asyncio without our domain: pieces that any asynchronous program could use.
+
+May use asyncio, time and random; knows nothing of Kubernetes, cards or settings. The only room
+that may start loose tasks.
+"""
+
+from casaba.aiokit.backoff import Backoff
+
+__all__ = ["Backoff"]

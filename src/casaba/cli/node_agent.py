@@ -1,0 +1,94 @@
+"""`casaba node-agent`: flags and environment to settings, signals to a clean end."""
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from casaba.cli.exits import exit_code_of
+from casaba.cli.logs import log_to_stderr
+from casaba.model.quantity import parse
+from casaba.settings.budgets import BudgetSettings
+from casaba.settings.host_paths import HostPaths
+from casaba.settings.node_agent import NodeAgentSettings
+
+_GC_THRESHOLDS = (50_000, 50, 1000)
+"""Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the agent; returns the exit code."""
+    flags = _parser().parse_args(arguments)
+    log_to_stderr(flags.log_level)
+    gc.set_threshold(*_GC_THRESHOLDS)
+    return exit_code_of("node-agent", lambda: asyncio.run(_until_signal(settings_from(flags))))
+
+
+async def _until_signal(settings: NodeAgentSettings) -> None:
+    from casaba.services.node_agent.main import run_node_agent
+
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await run_node_agent(settings)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="casaba node-agent", description="Serve this node's cards to Kubernetes."
+    )
+    paths, settings, budgets = HostPaths(), NodeAgentSettings(node_name=""), BudgetSettings()
+    add = parser.add_argument
+    add("--node-name", default=os.environ.get("NODE_NAME") or socket.gethostname())
+    add("--kubeconfig", type=Path, help="default: the pod's service account")
+    add("--kubelet-dir", type=Path, default=paths.kubelet_dir)
+    add("--cdi-dir", type=Path, default=paths.cdi_dir)
+    add("--run-dir", type=Path, default=paths.run_dir)
+    add("--state-dir", type=Path, default=paths.state_dir)
+    add("--driver-root", type=Path, default=settings.driver_root)
+    add("--dev-root", type=Path, help="default: the driver root")
+    add("--sysfs-root", type=Path, default=settings.sysfs_root)
+    add("--boot-id-path", type=Path, default=settings.boot_id_path)
+    add("--nvidia-ctk", type=Path, help="default: from PATH")
+    add("--nvidia-cdi-hook", type=Path, help="default: from PATH")
+    add("--pod-uid", default=os.environ.get("POD_UID"))
+    add("--context-allowance", default=str(budgets.context_allowance_bytes), help="quantity")
+    add("--context-size", default=str(budgets.context_size_bytes), help="quantity")
+    add("--no-announce", action="store_true", help="the guard writes no line on stderr")
+    levels = ("debug", "info", "warning", "error")
+    add("--log-level", default="info", choices=levels)
+    return parser
+
+
+def settings_from(flags: argparse.Namespace) -> NodeAgentSettings:
+    """The settings that the flags describe; raises InvalidInput."""
+    return NodeAgentSettings(
+        node_name=flags.node_name,
+        kubeconfig=flags.kubeconfig,
+        paths=HostPaths(
+            run_dir=flags.run_dir,
+            state_dir=flags.state_dir,
+            kubelet_dir=flags.kubelet_dir,
+            cdi_dir=flags.cdi_dir,
+        ),
+        driver_root=flags.driver_root,
+        dev_root=flags.dev_root,
+        sysfs_root=flags.sysfs_root,
+        boot_id_path=flags.boot_id_path,
+        nvidia_ctk=flags.nvidia_ctk,
+        nvidia_cdi_hook=flags.nvidia_cdi_hook,
+        pod_uid=flags.pod_uid,
+        budgets=BudgetSettings(
+            context_allowance_bytes=parse(flags.context_allowance),
+            context_size_bytes=parse(flags.context_size),
+            announce=not flags.no_announce,
+        ),
+    )

@@ -1,0 +1,32 @@
+"""Every error that casaba raises on purpose.
+
+    CasabaError                  a message for a person: what was wrong, the value, what to do
+    ├── InvalidInput             a file, flag or object that somebody gave us (exit code 2)
+    ├── HostError                the machine lacks something: a driver, a tool (exit code 3)
+    ├── PrepareRefused           a claim that this node can't serve; becomes the claim's error
+    └── kube.errors.KubeError    the API server's answers, see there
+
+Lower libraries' errors are translated once, at the border of the room that calls them.
+"""
+
+
+class CasabaError(Exception):
+    """A failure with a message that a person can act on."""
+
+    exit_code = 1
+
+
+class InvalidInput(CasabaError):
+    """Something given to us is wrong; nothing was changed."""
+
+    exit_code = 2
+
+
+class HostError(CasabaError):
+    """The machine lacks what the operation needs."""
+
+    exit_code = 3
+
+
+class PrepareRefused(CasabaError):
+    """A claim can't be prepared on this node; nothing of it is left half done."""

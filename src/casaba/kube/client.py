@@ -1,0 +1,213 @@
+"""The verbs of the Kubernetes API."""
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+from casaba.kube.bodies import Body, Patch, delete_body, object_body, patch_body
+from casaba.kube.config import KubeConfig
+from casaba.kube.decoding import decoded
+from casaba.kube.errors import Gone
+from casaba.kube.resources import Resource
+from casaba.kube.transport import ByteStream, Call, Transport
+from casaba.wire.kubernetes import Listing
+
+T = TypeVar("T")
+
+REQUEST_TIMEOUT_S = 30.0
+PAGE_SIZE = 500
+"""Objects asked for at once; bounds the memory of a list."""
+
+STREAM_GRACE_S = 30.0
+"""A watch that outlives its own time limit by this much is dead, whatever its TCP says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """Objects, and the version of the whole list from which a watch can go on."""
+
+    items: tuple[T, ...]
+    resource_version: str
+
+
+class KubeClient:
+    """One API server, one identity; use as `async with KubeClient(load_config()) as client`.
+
+    Every verb raises Refused (see `kube.errors` for its kinds), Unreachable and Undecodable.
+    If one that writes is cancelled, or raises Unreachable: it may have been done.
+    """
+
+    def __init__(
+        self,
+        config: KubeConfig,
+        *,
+        field_manager: str = "casaba",
+        request_timeout_s: float = REQUEST_TIMEOUT_S,
+    ) -> None:
+        self.config = config
+        self._field_manager = field_manager
+        self._transport = Transport(
+            config, user_agent=field_manager, request_timeout_s=request_timeout_s
+        )
+
+    async def __aenter__(self) -> "KubeClient":
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._transport.__aexit__(kind, error, trace)
+
+    async def get(
+        self,
+        resource: Resource[T],
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> T:
+        """One object."""
+        path = resource.path(name, namespace, subresource)
+        return await self._object(resource, Call(verb="get", method="GET", path=path))
+
+    async def list(
+        self,
+        resource: Resource[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Listed[T]:
+        """All objects that the selectors choose, page by page, as of one version."""
+        path = resource.collection_path(namespace)
+        query = _selection(label_selector, field_selector)
+        try:
+            return await self._pages(resource, path, query | {"limit": str(PAGE_SIZE)})
+        except Gone:  # the version was compacted between two pages
+            return await self._pages(resource, path, query)
+
+    async def create(self, resource: Resource[T], body: Body, *, namespace: str | None = None) -> T:
+        """Create an object, named by the body or, from its `generateName`, by the server."""
+        call = Call(
+            verb="create",
+            method="POST",
+            path=resource.collection_path(namespace),
+            query={"fieldManager": self._field_manager},
+            body=object_body(resource, body),
+        )
+        return await self._object(resource, call)
+
+    async def apply(
+        self,
+        resource: Resource[T],
+        name: str,
+        body: Body,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        force: bool = True,
+    ) -> T:
+        """Server-side apply: these fields are ours, create the object if it is not there.
+
+        With `force`, fields are taken over from other managers; without it that is a Conflict.
+        """
+        call = Call(
+            verb="apply",
+            method="PATCH",
+            path=resource.path(name, namespace, subresource),
+            query={"fieldManager": self._field_manager, "force": "true" if force else "false"},
+            body=object_body(resource, body),
+            content_type="application/apply-patch+yaml",
+        )
+        return await self._object(resource, call)
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        name: str,
+        patch: Patch,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+    ) -> T:
+        """Change an object. `uid` and `resource_version` are preconditions, else Conflict."""
+        content_type, body = patch_body(patch, uid=uid, resource_version=resource_version)
+        call = Call(
+            verb="patch",
+            method="PATCH",
+            path=resource.path(name, namespace, subresource),
+            query={"fieldManager": self._field_manager},
+            body=body,
+            content_type=content_type,
+        )
+        return await self._object(resource, call)
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        name: str,
+        *,
+        namespace: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+    ) -> None:
+        """Ask for an object's deletion; preconditions that fail are a Conflict.
+
+        Finalizers may keep it for a while. Raises NotFound if it is not there.
+        """
+        call = Call(
+            verb="delete",
+            method="DELETE",
+            path=resource.path(name, namespace),
+            body=delete_body(uid=uid, resource_version=resource_version),
+        )
+        await self._transport.request(call)
+
+    async def open_watch(
+        self,
+        resource: Resource[Any],
+        *,
+        resource_version: str,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        timeout_s: int,
+    ) -> ByteStream:
+        """The changes after `resource_version` as raw bytes, with bookmarks, for `timeout_s`.
+
+        Most callers want an Informer, which also survives what ends a watch.
+        """
+        query = _selection(label_selector, field_selector) | {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(timeout_s),
+        }
+        path = resource.collection_path(namespace)
+        call = Call(verb="watch", method="GET", path=path, query=query)
+        return await self._transport.stream(call, limit_s=timeout_s + STREAM_GRACE_S)
+
+    async def _object(self, resource: Resource[T], call: Call) -> T:
+        return decoded(await self._transport.request(call), resource.form, str(call))
+
+    async def _pages(self, resource: Resource[T], path: str, query: dict[str, str]) -> Listed[T]:
+        page_form = cast("type[Listing[T]]", Listing[resource.form])  # type: ignore[name-defined]
+        items: tuple[T, ...] = ()
+        while True:
+            call = Call(verb="list", method="GET", path=path, query=query)
+            page = decoded(await self._transport.request(call), page_form, str(call))
+            items += page.items or ()
+            if not page.metadata.continue_:
+                return Listed(items, page.metadata.resource_version)
+            query = query | {"continue": page.metadata.continue_}
+
+
+def _selection(label_selector: str, field_selector: str) -> dict[str, str]:
+    query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {key: value for key, value in query.items() if value}

@@ -1,0 +1,79 @@
+"""The resources that casaba speaks of: where each lives in the API and what its answers become."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+from urllib.parse import quote
+
+from casaba.errors import InvalidInput
+from casaba.wire import kubernetes as wire
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class ObjectKey(NamedTuple):
+    """Names an object within a resource; the namespace is empty for cluster-scoped ones."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    """A resource of the API, and the type that its objects are decoded into."""
+
+    group: str
+    """API group; empty for the core group."""
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    form: type[T]
+    """What an object becomes: a Struct, `dict`, or `msgspec.Raw` for the bytes themselves."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as objects spell them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def decoded_as(self, form: type[U]) -> "Resource[U]":
+        """The same resource with another form, such as `dict` or `msgspec.Raw`."""
+        return cast("Resource[U]", replace(cast("Resource[Any]", self), form=form))
+
+    def collection_path(self, namespace: str | None = None) -> str:
+        """Path of all objects, or of those in one namespace; raises InvalidInput."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if namespace is None:
+            return f"{root}/{self.plural}"
+        if not self.namespaced:
+            raise ValueError(f"{self.plural} have no namespace, {namespace!r} was given")
+        return f"{root}/namespaces/{_segment('namespace', namespace)}/{self.plural}"
+
+    def path(self, name: str, namespace: str | None = None, subresource: str | None = None) -> str:
+        """Path of one object or of its subresource; raises InvalidInput."""
+        if self.namespaced and namespace is None:
+            raise ValueError(f"one of the {self.plural} is named without its namespace")
+        path = f"{self.collection_path(namespace)}/{_segment('name', name)}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+def _segment(what: str, text: str) -> str:
+    """A name as one path segment; an empty one would address the whole collection."""
+    if text in ("", ".", "..") or "/" in text or "%" in text:
+        raise InvalidInput(f"{text!r} can't be the {what} of a Kubernetes object")
+    return quote(text, safe=":")
+
+
+NODES = Resource("", "v1", "nodes", "Node", False, wire.Node)
+PODS = Resource("", "v1", "pods", "Pod", True, wire.Pod)
+EVENTS = Resource("", "v1", "events", "Event", True, wire.Event)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, wire.Lease)
+RESOURCE_SLICES = Resource(
+    "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False, wire.ResourceSlice
+)
+RESOURCE_CLAIMS = Resource(
+    "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True, wire.ResourceClaim
+)
+DEVICE_CLASSES = Resource(
+    "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False, wire.DeviceClass
+)

@@ -1,0 +1,1 @@
+"""`casaba run`: a slice for a local process tree, without Kubernetes and without root."""

@@ -1,0 +1,111 @@
+"""The kubelet's calls: each claim is read, decided and carried out, or refused with a reason."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from casaba.aiokit.locks import KeyedLocks
+from casaba.errors import CasabaError, HostError
+from casaba.model.claim import AllocatedClaim
+from casaba.model.ids import BootId, ClaimUid, claim_uid
+from casaba.model.prepared import CheckpointEntry, PreparedDevice
+from casaba.net.dra_sockets import ClaimError, ClaimReference
+from casaba.policy.claims import allocated_claim
+from casaba.policy.prepare import NodeFacts, PreparePlan, plan_prepare
+from casaba.services.node_agent.host import ClaimFiles
+from casaba.wire.kubernetes import ResourceClaim
+
+log = logging.getLogger(__name__)
+
+ReadClaim = Callable[[str, str], Awaitable[ResourceClaim]]
+"""Reads a claim by namespace and name; raises KubeError."""
+
+
+class ClaimServer:
+    """Prepares and unprepares claims; implements net.dra_sockets.DraDriver.
+
+    One call of one claim at a time, different claims side by side. What the node promised is in
+    `_entries` before the first file is written, so two claims can't both get the last room.
+    """
+
+    def __init__(
+        self,
+        *,
+        read_claim: ReadClaim,
+        files: ClaimFiles,
+        facts: NodeFacts,
+        boot_id: BootId,
+        entries: Mapping[ClaimUid, CheckpointEntry],
+    ) -> None:
+        self._read_claim = read_claim
+        self._files = files
+        self._facts = facts
+        self._boot_id = boot_id
+        self._entries = dict(entries)
+        self._locks = KeyedLocks[str]()
+
+    async def prepare(
+        self, claims: Sequence[ClaimReference]
+    ) -> Mapping[ClaimUid, tuple[PreparedDevice, ...] | ClaimError]:
+        """See DraDriver. If cancelled: a claim is prepared, or can be prepared again."""
+        async with asyncio.TaskGroup() as group:
+            tasks = {ref.uid: group.create_task(self._answer_prepare(ref)) for ref in claims}
+        return {ClaimUid(uid): task.result() for uid, task in tasks.items()}
+
+    async def unprepare(
+        self, claims: Sequence[ClaimReference]
+    ) -> Mapping[ClaimUid, ClaimError | None]:
+        """See DraDriver. Needs no API server; unknown claims are fine."""
+        async with asyncio.TaskGroup() as group:
+            tasks = {ref.uid: group.create_task(self._answer_unprepare(ref)) for ref in claims}
+        return {ClaimUid(uid): task.result() for uid, task in tasks.items()}
+
+    async def _answer_prepare(self, ref: ClaimReference) -> tuple[PreparedDevice, ...] | ClaimError:
+        try:
+            uid = claim_uid(ref.uid)
+            async with self._locks.of(uid):
+                plan = await self._prepare(ref, uid)
+        except CasabaError as error:
+            return _refusal("prepare", ref, error)
+        log.info("claim.prepared", extra=_named(ref))
+        return plan.devices
+
+    async def _prepare(self, ref: ClaimReference, uid: ClaimUid) -> PreparePlan:
+        claim = allocated_claim(await self._read_claim(ref.namespace, ref.name), uid)
+        plan = plan_prepare(claim, self._promised(), self._facts)
+        before = self._entries.get(uid)
+        entry = CheckpointEntry(claim=claim, boot_id=self._boot_id)
+        self._entries[uid] = entry
+        try:
+            await asyncio.to_thread(self._files.carry_out, plan, entry)
+        except HostError:
+            if before is None or before.boot_id != self._boot_id:
+                await asyncio.to_thread(self._files.roll_back, uid)
+                del self._entries[uid]
+            raise
+        return plan
+
+    def _promised(self) -> list[AllocatedClaim]:
+        entries = self._entries.values()
+        return [entry.claim for entry in entries if entry.boot_id == self._boot_id]
+
+    async def _answer_unprepare(self, ref: ClaimReference) -> ClaimError | None:
+        try:
+            uid = claim_uid(ref.uid)
+            async with self._locks.of(uid):
+                await asyncio.to_thread(self._files.remove, uid)
+                self._entries.pop(uid, None)
+        except CasabaError as error:
+            return _refusal("unprepare", ref, error)
+        log.info("claim.unprepared", extra=_named(ref))
+        return None
+
+
+def _refusal(verb: str, ref: ClaimReference, error: CasabaError) -> ClaimError:
+    text = f"{verb} claim {ref.namespace}/{ref.name} ({ref.uid}): {error}"
+    log.error(f"claim.{verb}_failed", extra={**_named(ref), "reason": str(error)})
+    return ClaimError(text)
+
+
+def _named(ref: ClaimReference) -> dict[str, str]:
+    return {"namespace": ref.namespace, "claim": ref.name, "uid": ref.uid}

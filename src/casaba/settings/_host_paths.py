@@ -1,0 +1,12 @@
+"""Paths of native/include/host_paths.def; made by tools/gen_contracts.py."""
+
+PRELOAD_FILE = "/etc/ld.so.preload"
+RUN_DIR = "/run/casaba"
+STATE_DIR = "/var/lib/casaba"
+GUARD_LIBRARY = "libcasaba_guard.so"
+KUBELET_DIR = "/var/lib/kubelet"
+CDI_DIR = "/var/run/cdi"
+CLAIMS = "claims"
+POLICY = "policy"
+REGION = "region"
+SIMULATED_DIR = "/run/casaba-simulated"

@@ -1,0 +1,1 @@
+"""Messages made from proto/ by tools/gen_proto.py."""

@@ -1,0 +1,132 @@
+"""Who we trust and how we prove who we are, over real TLS."""
+
+import base64
+import json
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from casaba.kube import NODES, KubeClient, KubeConfig, KubeConfigError, Untrusted, load_config
+from tests.component.kube.certificates import Authority, Issued
+from tests.component.kube.recording_server import RecordingServer
+
+pytestmark = pytest.mark.timeout(20)
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+def server_context(authority: Authority, issued: Issued, folder: Path) -> ssl.SSLContext:
+    for name, content in (("crt", issued.certificate_pem), ("key", issued.key_pem)):
+        (folder / name).write_bytes(content)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "crt", folder / "key")
+    context.load_verify_locations(cadata=authority.pem.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+@pytest.fixture
+async def server(authority: Authority, tmp_path: Path) -> AsyncIterator[RecordingServer]:
+    issued = authority.issue("kubernetes", address="127.0.0.1")
+    async with RecordingServer(server_context(authority, issued, tmp_path)) as server:
+        yield server
+
+
+def kubeconfig(path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> KubeConfig:
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(json.dumps(document))
+    return load_config(path)
+
+
+async def asked_as(config: KubeConfig, server: RecordingServer) -> str | None:
+    """The common name that the server saw."""
+    async with KubeClient(config) as client:
+        await client.get(NODES.decoded_as(dict), "a")
+    certificate = server.asked[-1].peer_certificate
+    return dict(pair[0] for pair in certificate["subject"])["commonName"] if certificate else None
+
+
+async def test_a_client_certificate_as_data_or_files(
+    authority: Authority, server: RecordingServer, tmp_path: Path
+) -> None:
+    me = authority.issue("agent")
+    (tmp_path / "ca").write_bytes(authority.pem)
+    (tmp_path / "my.crt").write_bytes(me.certificate_pem)
+    (tmp_path / "my.key").write_bytes(me.key_pem)
+    by_data = kubeconfig(
+        tmp_path / "by-data",
+        {"server": server.url, "certificate-authority-data": _text(authority.pem)},
+        {
+            "client-certificate-data": _text(me.certificate_pem),
+            "client-key-data": _text(me.key_pem),
+        },
+    )
+    by_file = kubeconfig(
+        tmp_path / "by-file",
+        {"server": server.url, "certificate-authority": "ca"},
+        {"client-certificate": "my.crt", "client-key": str(tmp_path / "my.key")},
+    )
+    assert await asked_as(by_data, server) == "agent"
+    assert await asked_as(by_file, server) == "agent"
+
+
+async def test_a_server_of_another_authority_is_not_trusted_unless_told_so(
+    server: RecordingServer, tmp_path: Path
+) -> None:
+    other = {"server": server.url, "certificate-authority-data": _text(Authority().pem)}
+    with pytest.raises(Untrusted, match=r"get /api/v1/nodes/a: no TLS with .*certificate-auth"):
+        await asked_as(kubeconfig(tmp_path / "k", other, {}), server)
+    insecure = {"server": server.url, "insecure-skip-tls-verify": True}
+    assert await asked_as(kubeconfig(tmp_path / "k", insecure, {}), server) is None
+
+
+async def test_the_name_in_the_certificate_can_be_given(
+    authority: Authority, tmp_path: Path
+) -> None:
+    issued = authority.issue("kubernetes.default")
+    async with RecordingServer(server_context(authority, issued, tmp_path)) as server:
+        cluster = {"server": server.url, "certificate-authority-data": _text(authority.pem)}
+        with pytest.raises(Untrusted):
+            await asked_as(kubeconfig(tmp_path / "k", cluster, {}), server)
+        cluster["tls-server-name"] = "kubernetes.default"
+        await asked_as(kubeconfig(tmp_path / "k", cluster, {}), server)
+
+
+@pytest.mark.parametrize("key", ["another's", "encrypted"])
+def test_a_key_that_does_not_fit_names_the_file(
+    authority: Authority, tmp_path: Path, key: str
+) -> None:
+    encrypted = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----"
+    config = kubeconfig(
+        tmp_path / "k",
+        {"server": "https://localhost", "certificate-authority-data": _text(authority.pem)},
+        {
+            "client-certificate-data": _text(authority.issue("a").certificate_pem),
+            "client-key-data": _text(
+                encrypted if key == "encrypted" else authority.issue("b").key_pem
+            ),
+        },
+    )
+    with pytest.raises(KubeConfigError, match=r"k \(context 'c'\): client-certificate and client"):
+        KubeClient(config)
+
+
+def test_an_authority_that_is_no_pem_names_the_file(tmp_path: Path) -> None:
+    cluster = {"server": "https://localhost", "certificate-authority-data": _text(b"nonsense")}
+    with pytest.raises(KubeConfigError, match="certificate-authority holds no PEM certificate"):
+        KubeClient(kubeconfig(tmp_path / "k", cluster, {}))
+
+
+def _text(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()

@@ -1,0 +1,58 @@
+"""The kubelet's side of the sockets, by another gRPC implementation than the agent's (grpcio)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+
+from casaba.wire._proto import dra_v1_pb2, pluginregistration_pb2
+
+
+class Kubelet:
+    """Calls a driver's socket; `messages` is the generated module of the wanted version."""
+
+    def __init__(self, socket: Path, messages: Any = dra_v1_pb2) -> None:
+        self._socket = socket
+        self._messages = messages
+
+    async def prepare(self, *claims: tuple[str, str]) -> Any:
+        """NodePrepareResources for (name, uid) pairs; the answers by UID."""
+        return await self._call("Prepare", claims)
+
+    async def unprepare(self, *claims: tuple[str, str]) -> Any:
+        """NodeUnprepareResources for (name, uid) pairs; the answers by UID."""
+        return await self._call("Unprepare", claims)
+
+    async def _call(self, verb: str, claims: Sequence[tuple[str, str]]) -> Any:
+        package = self._messages.DESCRIPTOR.package
+        request = getattr(self._messages, f"Node{verb}ResourcesRequest")()
+        for name, uid in claims:
+            request.claims.add(namespace="default", name=name, uid=uid)
+        answer = await _unary(
+            self._socket,
+            f"/{package}.DRAPlugin/Node{verb}Resources",
+            request,
+            getattr(self._messages, f"Node{verb}ResourcesResponse"),
+        )
+        return answer.claims
+
+
+async def plugin_info(socket: Path) -> Any:
+    """What the registration socket says."""
+    return await _unary(
+        socket,
+        "/pluginregistration.Registration/GetInfo",
+        pluginregistration_pb2.InfoRequest(),
+        pluginregistration_pb2.PluginInfo,
+    )
+
+
+async def _unary(socket: Path, method: str, request: Any, answer: Any) -> Any:
+    async with grpc.aio.insecure_channel(f"unix://{socket}") as channel:
+        call = channel.unary_unary(
+            method,
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=answer.FromString,
+        )
+        return await call(request, timeout=10)

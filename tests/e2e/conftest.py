@@ -1,0 +1,61 @@
+"""The cluster that the tests of this folder share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.bed import Bed, gpu_node, plain_node, up
+from tests.cluster.settings import BedSettings, default_state
+
+# Another name than a person's own bed (`make cluster-up`), so that both live side by side.
+_NAME = "casabatest"
+# The state folder of a bed that already runs, with this bed's nodes; it is left running.
+_REUSED = "CASABA_TEST_BED"
+# Kubernetes' own 50 s only make the tests of cut links slower.
+_NODE_MONITOR_GRACE_S = 20
+
+_bed_in_use = pytest.StashKey[Bed]()
+
+
+@pytest.fixture(scope="session")
+def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """Two GPU nodes edge-1 and edge-2 with agents, and edge-3 without `gpu=on`."""
+    if os.geteuid():
+        pytest.fail("tests/e2e makes namespaces and mounts: run it as root")
+    if reused := os.environ.get(_REUSED):
+        running = Bed.open(Path(reused))
+        request.config.stash[_bed_in_use] = running
+        yield running
+        return
+    started = up(_settings())
+    request.config.stash[_bed_in_use] = started
+    try:
+        yield started
+    finally:
+        started.down()
+
+
+def _settings() -> BedSettings:
+    return BedSettings(
+        name=_NAME,
+        state=default_state(_NAME),
+        nodes=(gpu_node(1, "edge-1"), gpu_node(2, "edge-2"), plain_node(3, "edge-3")),
+        node_monitor_grace_s=_NODE_MONITOR_GRACE_S,
+        agent=True,
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the ends of the daemons' logs to the report of a failed test."""
+    report = yield
+    running = item.config.stash.get(_bed_in_use, None)
+    if report.failed and running is not None:
+        report.sections.append(("logs of the bed", running.log_tails()))
+    return report

@@ -1,0 +1,143 @@
+"""Pods and claims for the tests of this folder, and what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.bed import Bed
+from tests.cluster.images import SAMPLE
+from tests.cluster.waiting import wait_until
+
+SCENARIO = Path(__file__).parents[2] / "examples" / "scenario"
+DRIVER = "hami-core-gpu.project-hami.io"
+SCENARIO_GPU = "GPU-13e066b9-098c-8932-9d26-ea75a943d6ba"
+
+POD_TIMEOUT_S = 90.0
+"""A prepare that fails at first is tried again on the kubelet's back-off."""
+
+Request = tuple[str, str, int]
+"""Name, memory as a quantity, cores in percent."""
+
+
+def claim(name: str, *requests: Request, all_of_one_card: bool = True) -> dict[str, Any]:
+    """A claim; with several requests, by default all on one card."""
+    devices: dict[str, Any] = {"requests": [_request(*request) for request in requests]}
+    if all_of_one_card and len(requests) > 1:
+        devices["constraints"] = [{"matchAttribute": f"{DRIVER}/uuid"}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name},
+        "spec": {"devices": devices},
+    }
+
+
+def _request(name: str, memory: str, cores: int) -> dict[str, Any]:
+    capacity = {"requests": {"memory": memory, "cores": cores}}
+    return {"name": name, "exactly": {"deviceClassName": DRIVER, "capacity": capacity}}
+
+
+def container(name: str, *claims: str) -> dict[str, Any]:
+    """A container that waits, with claims as `claim` or `claim/request`."""
+    entries = [dict(zip(("name", "request"), text.split("/"), strict=False)) for text in claims]
+    return {
+        "name": name,
+        "image": SAMPLE,
+        "command": ["sleep", "1000000"],
+        "resources": {"claims": entries},
+    }
+
+
+def pod(
+    name: str, claims: Sequence[str], containers: Sequence[dict[str, Any]], node: str = "edge-1"
+) -> dict[str, Any]:
+    """A pod of one node that uses claims by their own names."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "nodeSelector": {"kubernetes.io/hostname": node},
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 0,
+            "containers": list(containers),
+            "resourceClaims": [{"name": text, "resourceClaimName": text} for text in claims],
+        },
+    }
+
+
+@contextlib.contextmanager
+def applied(bed: Bed, *objects: dict[str, Any] | Path) -> Iterator[None]:
+    """Objects or files on the API server for a while; gone, with their pods, afterwards."""
+    files = [argument for path in objects if isinstance(path, Path) for argument in ("-f", path)]
+    inline = [object_ for object_ in objects if isinstance(object_, dict)]
+    stdin = json.dumps({"apiVersion": "v1", "kind": "List", "items": inline}) if inline else None
+    arguments = [*map(str, files), *(["-f", "-"] if inline else [])]
+    bed.kubectl("apply", *arguments, stdin=stdin)
+    try:
+        yield
+    finally:
+        bed.kubectl("delete", "--ignore-not-found", "--wait=true", *arguments, stdin=stdin)
+
+
+def status(bed: Bed, name: str) -> dict[str, Any]:
+    """A pod's status; empty if there is no such pod."""
+    found = bed.api.object(f"/api/v1/namespaces/default/pods/{name}")
+    return dict(found["status"]) if found else {}
+
+
+def is_running(bed: Bed, name: str) -> bool:
+    """Whether all containers of a pod are ready."""
+    told = status(bed, name).get("containerStatuses", [])
+    return bool(told) and all(entry["ready"] for entry in told)
+
+
+def wait_for_pod(bed: Bed, name: str) -> None:
+    """Until all containers of a pod run; describes the pod if they don't."""
+    wait_until(
+        f"pod {name} runs",
+        lambda: is_running(bed, name),
+        POD_TIMEOUT_S,
+        explain=lambda: bed.kubectl("describe", "pod", name, check=False).stdout,
+    )
+
+
+def run_in(bed: Bed, name: str, *command: str, container: str | None = None) -> str:
+    """What a command says in a pod's container."""
+    chosen = ["-c", container] if container else []
+    return bed.kubectl("exec", name, *chosen, "--", *command).stdout
+
+
+def memory_mib(bed: Bed, name: str, container: str | None = None) -> int:
+    """Total memory of the card as nvidia-smi shows it in a container, in MiB."""
+    query = ("--query-gpu=memory.total", "--format=csv,noheader,nounits")
+    return int(run_in(bed, name, "nvidia-smi", *query, container=container))
+
+
+def allocatable_mib(bed: Bed, name: str, container: str | None = None, chunk_mib: int = 64) -> int:
+    """What a process of a container can really allocate, in chunks, in MiB."""
+    said = run_in(bed, name, "alloc_until_refused", str(chunk_mib), container=container)
+    lines = said.splitlines()
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in lines[-1], said
+    return sum(1 for line in lines if line.endswith("MiB")) * chunk_mib
+
+
+@contextlib.contextmanager
+def holding(bed: Bed, name: str, mib: int, container: str) -> Iterator[None]:
+    """A process in a container that has allocated so much and keeps it."""
+    said = "/tmp/holding"
+    script = f"hold_memory {mib} >{said} 2>&1 & echo $!"
+    pid = run_in(bed, name, "sh", "-c", script, container=container).split()[-1]
+    try:
+        wait_until(
+            f"{mib} MiB are held in {name}",
+            lambda: "holding" in run_in(bed, name, "cat", said, container=container),
+            POD_TIMEOUT_S,
+        )
+        yield
+    finally:
+        run_in(bed, name, "kill", "-9", pid, container=container)

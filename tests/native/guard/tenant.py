@@ -1,0 +1,152 @@
+"""A process under the guard (or beside it) whose driver calls a test makes one by one."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+PROGRAM = Path(__file__).with_name("tenant_program.py")
+SUCCESS, OUT_OF_MEMORY, NOT_INITIALIZED = 0, 2, 3
+ERRNO_MARK = 77
+ON_DEVICE = 1
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a driver function answered."""
+
+    result: int
+    buffers: tuple[bytes, ...]
+
+    def word(self, number: int = 0, code: str = "<Q") -> int:
+        """A number in the buffers, all put together."""
+        value: int = struct.unpack_from(code, b"".join(self.buffers), 8 * number)[0]
+        return value
+
+
+class Tenant:
+    """One process. Under the guard, every call is checked to leave errno as it was."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Start it; it finds the driver and the guard through its environment."""
+        self.guarded = "LD_PRELOAD" in environment
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", PROGRAM],
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            _, printed = self.process.communicate()
+            raise AssertionError(f"the tenant ended with {self.process.returncode}: {printed}")
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def find(self, name: str, *arguments: int | bytes | None, **door: int) -> Reply | None:
+        """Call a driver function; None when the door does not know the name."""
+        values = [a.hex() if isinstance(a, bytes) else a for a in arguments]
+        reply = self._ask({"do": "call", "name": name, "arguments": values} | door)
+        if "absent" in reply:
+            return None
+        if self.guarded:
+            assert reply["errno"] == ERRNO_MARK, f"{name} changed errno to {reply['errno']}"
+        buffers = tuple(bytes.fromhex(b) for b in reply["buffers"])
+        return Reply(reply["result"], buffers)
+
+    def call(self, name: str, *arguments: int | bytes | None, **door: int) -> Reply:
+        """Call a driver function: numbers are passed as 64-bit words, bytes as a buffer."""
+        reply = self.find(name, *arguments, **door)
+        assert reply is not None, f"{name} is not there"
+        return reply
+
+    def fork(self) -> bool:
+        """From now on the calls are made by a fork child, until `leave_child`."""
+        return bool(self._ask({"do": "fork"})["child"])
+
+    def leave_child(self) -> None:
+        """End the fork child without any clean-up; the calls are the parent's again."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write('{"do": "leave"}\n')
+        self.process.stdin.flush()
+        assert json.loads(self.process.stdout.readline()) == {"child": False}
+
+    def end(self) -> str:
+        """Let it end; returns what it printed to stderr."""
+        if self.process.returncode is not None:
+            return ""
+        _, printed = self.process.communicate(timeout=30)
+        return printed
+
+    def kill(self) -> None:
+        """End it with SIGKILL, at whatever it is doing."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.communicate(timeout=30)
+
+    def start(self, device: int = 0) -> int:
+        """cuInit and a context on a device; returns the context."""
+        assert self.call("cuInit", 0).result == SUCCESS
+        reply = self.call("cuCtxCreate_v2", bytes(8), 0, device)
+        assert reply.result == SUCCESS
+        return reply.word()
+
+    def alloc(self, size: int) -> int | None:
+        """cuMemAlloc; the address, or None when it is out of memory."""
+        reply = self.call("cuMemAlloc_v2", bytes(8), size)
+        assert reply.result in (SUCCESS, OUT_OF_MEMORY)
+        return reply.word() if reply.result == SUCCESS else None
+
+    def free(self, address: int) -> int:
+        """cuMemFree; the driver's result."""
+        return self.call("cuMemFree_v2", address).result
+
+    def memory(self) -> tuple[int, int]:
+        """cuMemGetInfo: free and total bytes."""
+        reply = self.call("cuMemGetInfo_v2", bytes(8), bytes(8))
+        assert reply.result == SUCCESS
+        return reply.word(0), reply.word(1)
+
+    def create(self, size: int, device: int = 0) -> Reply:
+        """cuMemCreate of physical memory on a device."""
+        properties = struct.pack("<iiiiQQ", 1, 0, ON_DEVICE, device, 0, 0)
+        return self.call("cuMemCreate", bytes(8), size, properties, 0)
+
+    def nvml_handle(self, index: int = 0) -> int:
+        """nvmlInit and the handle of a card."""
+        assert self.call("nvmlInit_v2").result == SUCCESS
+        reply = self.call("nvmlDeviceGetHandleByIndex_v2", index, bytes(8))
+        assert reply.result == SUCCESS
+        return reply.word()
+
+    def nvml_memory(self, handle: int) -> tuple[int, int, int]:
+        """nvmlDeviceGetMemoryInfo: total, free and used bytes."""
+        reply = self.call("nvmlDeviceGetMemoryInfo", handle, bytes(24))
+        assert reply.result == SUCCESS
+        return reply.word(0), reply.word(1), reply.word(2)
