@@ -1,0 +1,53 @@
+# Sample programs that use only the CUDA driver API, for the host's architecture. Each is built with
+# three doors to the driver: linked, dlsym (…_dlsym) and cuGetProcAddress (…_getproc).
+SAMPLES_DIR     := samples
+SAMPLES         := alloc_until_refused random_alloc device_query benchmark
+SAMPLES_SHARED  := $(SAMPLES_DIR)/doors.c $(SAMPLES_DIR)/memory_kinds.c
+SAMPLES_HEADERS := $(wildcard $(SAMPLES_DIR)/*.h include/*.h include/*.def)
+SAMPLES_LIBRARY := $(PACKAGE)/$(HOST_ARCH)/simulated_driver/libcuda.so.1
+
+define SAMPLE_RULES
+$(OUT)/samples/$(1): $(SAMPLES_DIR)/$(1).c $(SAMPLES_SHARED) $(SAMPLES_HEADERS) $(SAMPLES_LIBRARY)
+	@mkdir -p $$(@D)
+	$(ZIG) -target $(call zig_target,$(HOST_ARCH)) $(CFLAGS) -s -DDOOR_LINKED -o $$@ $$(filter %.c,$$^) $(SAMPLES_LIBRARY)
+
+$(OUT)/samples/$(1)_dlsym: $(SAMPLES_DIR)/$(1).c $(SAMPLES_SHARED) $(SAMPLES_HEADERS)
+	@mkdir -p $$(@D)
+	$(ZIG) -target $(call zig_target,$(HOST_ARCH)) $(CFLAGS) -s -DDOOR_DLSYM -o $$@ $$(filter %.c,$$^) -ldl
+
+$(OUT)/samples/$(1)_getproc: $(SAMPLES_DIR)/$(1).c $(SAMPLES_SHARED) $(SAMPLES_HEADERS)
+	@mkdir -p $$(@D)
+	$(ZIG) -target $(call zig_target,$(HOST_ARCH)) $(CFLAGS) -s -DDOOR_GETPROC -o $$@ $$(filter %.c,$$^) -ldl
+
+ALL += $(OUT)/samples/$(1) $(OUT)/samples/$(1)_dlsym $(OUT)/samples/$(1)_getproc
+endef
+
+$(foreach sample,$(SAMPLES),$(eval $(call SAMPLE_RULES,$(sample))))
+
+$(OUT)/samples/run.sh: $(SAMPLES_DIR)/run.sh
+	@mkdir -p $(@D)
+	install -m 0755 $< $@
+
+ALL += $(OUT)/samples/run.sh
+
+define SAMPLE_SANITIZE_RULES
+$(OUT)/$(1)/samples/random_alloc: $(SAMPLES_DIR)/random_alloc.c $(SAMPLES_SHARED) $(SAMPLES_HEADERS) $(OUT)/$(1)/simulated_driver/libcuda.so.1
+	@mkdir -p $$(@D)
+	gcc $(CFLAGS) -g $(2) -DDOOR_LINKED -o $$@ $$(filter %.c %.so.1,$$^) -pthread
+
+SANITIZED += $(OUT)/$(1)/samples/random_alloc
+endef
+
+$(eval $(call SAMPLE_SANITIZE_RULES,asan,-fsanitize=address,undefined -fno-omit-frame-pointer))
+$(eval $(call SAMPLE_SANITIZE_RULES,tsan,-fsanitize=thread))
+
+# The demo's program travels with the package.
+define SAMPLE_PACKAGE_RULE
+$(PACKAGE)/$(1)/samples/alloc_until_refused: $(SAMPLES_DIR)/alloc_until_refused.c $(SAMPLES_SHARED) $(SAMPLES_HEADERS)
+	@mkdir -p $$(@D)
+	$(ZIG) -target $(call zig_target,$(1)) $(CFLAGS) -s -DDOOR_DLSYM -o $$@ $$(filter %.c,$$^) -ldl
+
+ALL += $(PACKAGE)/$(1)/samples/alloc_until_refused
+endef
+
+$(foreach arch,$(ARCHES),$(eval $(call SAMPLE_PACKAGE_RULE,$(arch))))

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-enum { LOW_START = 0x10000000, PAGE = 4096 };
+enum { LOW_START = 0x10000000, PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 static int compare(const void *left, const void *right)
 {
@@ -43,7 +43,11 @@ static void *map(uintptr_t hint, size_t bytes, int protection, int flags)
 {
     void *memory = mmap((void *)hint, bytes, protection,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (bytes >= HUGE_PAGE) /* touching one byte must not cost 2 MiB of the host */
+        madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
 }
 
 void *addresses_take(size_t bytes, size_t alignment, bool backed)

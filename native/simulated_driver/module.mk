@@ -41,5 +41,5 @@ SANITIZED += $(addprefix $(OUT)/$(1)/simulated_driver/,libcuda.so.1 libnvidia-ml
 endef
 
 $(foreach arch,$(ARCHES),$(eval $(call SIM_RULES,$(arch))))
-$(eval $(call SIM_SANITIZE_RULES,address,-fsanitize=address,undefined -fno-omit-frame-pointer))
-$(eval $(call SIM_SANITIZE_RULES,thread,-fsanitize=thread))
+$(eval $(call SIM_SANITIZE_RULES,asan,-fsanitize=address,undefined -fno-omit-frame-pointer))
+$(eval $(call SIM_SANITIZE_RULES,tsan,-fsanitize=thread))

@@ -2,6 +2,7 @@
 
     CasabaError                  a message for a person: what was wrong, the value, what to do
     ├── InvalidInput             a file, flag or object that somebody gave us (exit code 2)
+    │   └── NoSuchProgram        a command to run that is not there (exit code 127, as env(1))
     ├── HostError                the machine lacks something: a driver, a tool (exit code 3)
     ├── PrepareRefused           a claim that this node can't serve; becomes the claim's error
     └── kube.errors.KubeError    the API server's answers, see there
@@ -20,6 +21,12 @@ class InvalidInput(CasabaError):
     """Something given to us is wrong; nothing was changed."""
 
     exit_code = 2
+
+
+class NoSuchProgram(InvalidInput):
+    """The command that was to be run is not there."""
+
+    exit_code = 127
 
 
 class HostError(CasabaError):

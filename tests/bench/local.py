@@ -17,13 +17,13 @@ _RUNS = 15
 
 def measure() -> Iterator[Figure]:
     """The median of some starts of a command that does nothing."""
-    command = [_CASABA, "run", "--simulate", "--memory", "10Gi", "--quiet", "--", "true"]
+    command = [str(_CASABA), "run", "--simulate", "--memory", "10Gi", "--quiet", "--", "true"]
     subprocess.run(command, check=True)
     taken = [_timed(command) for _ in range(_RUNS)]
     yield Figure(name="run_startup", value=statistics.median(taken), unit="s", bound=0.4)
 
 
-def _timed(command: Sequence[Path | str]) -> float:
+def _timed(command: Sequence[str]) -> float:
     started = time.perf_counter()
     subprocess.run(command, check=True)
     return time.perf_counter() - started

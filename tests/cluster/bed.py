@@ -117,7 +117,7 @@ class Bed:
         """Stop everything and leave nothing of it."""
         cleanup.remove_everything(self.settings.name, self.settings.state)
 
-    def log_tails(self, lines: int = 25) -> str:
+    def log_tails(self, lines: int = 12) -> str:
         """The ends of all logs of all daemons, each under its path."""
         logs = [self.settings.cloud / f"{name}.log" for name in _CONTROL_PLANE]
         logs += [node.log(daemon) for node in self.nodes for daemon in DAEMONS]

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.cluster.errors import BedError
 
 _KILL_TIMEOUT_S = 20.0
+_POLL_S = 0.02
 
 
 def hierarchies() -> list[Path]:
@@ -64,12 +65,17 @@ def kill(cgroup: str) -> None:
         BedError: a process outlived SIGKILL.
     """
     deadline = time.monotonic() + _KILL_TIMEOUT_S
+    killed: set[int] = set()
     while pids := processes(cgroup):
+        killed |= pids
         for pid in pids:
-            _kill(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
             raise BedError(f"processes {sorted(pids)} of cgroup {cgroup} do not end on SIGKILL")
-        time.sleep(0.02)
+        time.sleep(_POLL_S)
+    for pid in killed:
+        reap(pid)
 
 
 def remove(cgroup: str) -> None:
@@ -89,7 +95,7 @@ def _remove_group(group: Path) -> None:
         except OSError as error:
             if time.monotonic() > deadline:
                 raise BedError(f"cannot remove cgroup {group}: {error}") from error
-            time.sleep(0.02)
+            time.sleep(_POLL_S)
         else:
             return
 
@@ -112,14 +118,6 @@ def _tracking_hierarchy() -> Path:
     if chosen := found.get("pids") or found.get("cgroup") or found.get("unified"):
         return chosen
     raise BedError("no cgroup hierarchy with `pids` is mounted below /sys/fs/cgroup")
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    reap(pid)
 
 
 def reap(pid: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -30,10 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(words[:split])
     asked.kubectl_arguments = words[split:]
     try:
+        if os.geteuid():
+            raise BedError("the bed makes namespaces, mounts and cgroups: run it as root")
         return int(asked.action(asked) or 0)
     except BedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -22,7 +22,7 @@ from tests.cluster.errors import BedError
 
 PAUSE = "bed.example/pause:1"
 SAMPLE = "registry.example/gpushare-sample:benchmark"
-_REPOSITORY = Path(__file__).parents[2]
+_SAMPLES = Path(__file__).parents[2] / "build" / "native" / "samples"
 _WORKING_FOLDER = "/benchmark"
 _MULTIARCH = f"{platform.machine()}-linux-gnu"
 _GO_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -133,7 +133,7 @@ def sample() -> Image:
         files,
         folders={"tmp": 0o1777, "root": 0o700, "run": 0o755, "var/tmp": 0o1777, "proc": 0o555},
         config={
-            "Env": ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root"],
+            "Env": [f"PATH={_WORKING_FOLDER}:/usr/bin:/bin", "HOME=/root"],
             "WorkingDir": _WORKING_FOLDER,
             "Cmd": ["bash"],
         },
@@ -175,13 +175,11 @@ def _busybox() -> dict[str, File]:
 
 
 def _sample_programs() -> dict[str, File]:
-    built, script = _REPOSITORY / "build/native/samples", _REPOSITORY / "native/samples/run.sh"
-    if not (built.is_dir() and script.is_file()):
-        raise BedError(f"no sample programs in {built} or no {script}; run `make native` first")
-    programs = [file for file in built.iterdir() if file.is_file() and file.stat().st_mode & 0o100]
-    return {f"usr/local/bin/{file.name}": File(file.read_bytes(), 0o755) for file in programs} | {
-        f"{_WORKING_FOLDER.lstrip('/')}/{script.name}": File(script.read_bytes(), 0o755)
-    }
+    if not (_SAMPLES / "run.sh").is_file():
+        raise BedError(f"no sample programs in {_SAMPLES}; run `make native` first")
+    programs = [file for file in _SAMPLES.iterdir() if file.is_file()]
+    folder = _WORKING_FOLDER.lstrip("/")
+    return {f"{folder}/{file.name}": File(file.read_bytes(), 0o755) for file in programs}
 
 
 def _tar(files: Mapping[str, File], folders: Mapping[str, int]) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.cluster.commands import run
 from tests.cluster.settings import CLOUD, CLOUD_ADDRESS, BedSettings, NodeSettings
 
+_NAMESPACES = Path("/run/netns")
 _PREFIX_BITS = 24
 _BRIDGE = "br0"
 _NODE_INTERFACE = "eth0"
@@ -32,11 +33,10 @@ def create(settings: BedSettings) -> None:
 
 def remove(bed_name: str) -> None:
     """Remove every namespace of the bed, also those of a run of which nothing else is left."""
-    for file in Path("/run/netns").glob(f"{bed_name}-*"):
+    for file in _NAMESPACES.glob(f"{bed_name}-*"):
         subprocess.run(["umount", "-n", "--lazy", str(file)], capture_output=True, check=False)
         file.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # somebody else's namespaces, or none at all
-        Path("/run/netns").rmdir()
+    _drop_namespace_folder()
 
 
 def set_link(settings: BedSettings, node: NodeSettings, *, up: bool) -> None:
@@ -89,10 +89,17 @@ def _node_commands(node: NodeSettings) -> list[str]:
     ]
 
 
+def _drop_namespace_folder() -> None:
+    """Undo what the first `ip netns add` does to /run/netns, unless it holds namespaces."""
+    if _NAMESPACES.is_dir() and not any(_NAMESPACES.iterdir()):
+        subprocess.run(["umount", "-n", str(_NAMESPACES)], capture_output=True, check=False)
+        with contextlib.suppress(OSError):
+            _NAMESPACES.rmdir()
+
+
 def _add_namespace(file: Path) -> None:
-    file.parent.mkdir(exist_ok=True)
-    file.touch()
-    run(["unshare", f"--net={file}", "true"])
+    # Not unshare(1): ip makes the folder a mount of its own first, and would cover ours with it.
+    run(["ip", "netns", "add", file.name])
     forwarding = ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]
     run([*entering(file), *forwarding])
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster import build, packages
 from tests.cluster.bed import Bed, gpu_node, plain_node, up
 from tests.cluster.settings import BedSettings, default_state
 
@@ -31,12 +33,24 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
         request.config.stash[_bed_in_use] = running
         yield running
         return
+    # SIGTERM then takes the same way out as Ctrl-C: through the teardown.
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     started = up(_settings())
     request.config.stash[_bed_in_use] = started
     try:
         yield started
     finally:
         started.down()
+        signal.signal(signal.SIGTERM, previous)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what is missing before any test's clock runs, where a person can follow it."""
+    if session.items and not session.config.option.collectonly and not os.geteuid():
+        capture = session.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            packages.install_missing()
+            build.build()
 
 
 def _settings() -> BedSettings:

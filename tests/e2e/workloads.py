@@ -120,22 +120,23 @@ def memory_mib(bed: Bed, name: str, container: str | None = None) -> int:
 
 def allocatable_mib(bed: Bed, name: str, container: str | None = None, chunk_mib: int = 64) -> int:
     """What a process of a container can really allocate, in chunks, in MiB."""
-    said = run_in(bed, name, "alloc_until_refused", str(chunk_mib), container=container)
-    lines = said.splitlines()
-    assert "CUDA_ERROR_OUT_OF_MEMORY" in lines[-1], said
-    return sum(1 for line in lines if line.endswith("MiB")) * chunk_mib
+    program = ("alloc_until_refused", f"--chunk-mib={chunk_mib}")
+    said = run_in(bed, name, *program, container=container).splitlines()
+    taken = [line for line in said if line.endswith(" MiB allocated")]
+    assert said[-1].endswith(" MiB refused: CUDA_ERROR_OUT_OF_MEMORY"), said
+    return len(taken) * chunk_mib
 
 
 @contextlib.contextmanager
 def holding(bed: Bed, name: str, mib: int, container: str) -> Iterator[None]:
-    """A process in a container that has allocated so much and keeps it."""
+    """A process in a container that has so much, more than half of its limit, and keeps it."""
     said = "/tmp/holding"
-    script = f"hold_memory {mib} >{said} 2>&1 & echo $!"
-    pid = run_in(bed, name, "sh", "-c", script, container=container).split()[-1]
+    hold = f"sleep 1000000 | alloc_until_refused --chunk-mib={mib} --hold >{said} 2>&1 & echo $!"
+    pid = run_in(bed, name, "sh", "-c", hold, container=container).split()[-1]
     try:
         wait_until(
             f"{mib} MiB are held in {name}",
-            lambda: "holding" in run_in(bed, name, "cat", said, container=container),
+            lambda: "refused" in run_in(bed, name, "cat", said, container=container),
             POD_TIMEOUT_S,
         )
         yield

@@ -53,7 +53,7 @@ def _steps() -> Iterator[tuple[str, Sequence[str]]]:
     )
     yield (
         f"2. It takes memory, {CHUNK_MIB} MiB at a time, until it is refused.",
-        ["alloc_until_refused", str(CHUNK_MIB)],
+        ["alloc_until_refused", f"--chunk-mib={CHUNK_MIB}"],
     )
     yield (
         "3. Its process is gone, and so is what it had.",

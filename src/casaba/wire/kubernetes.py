@@ -25,7 +25,7 @@ class OwnerReference(Wire, frozen=True):
     api_version: str
     kind: str
     name: str
-    uid: str
+    uid: str = ""
     controller: bool = False
 
 

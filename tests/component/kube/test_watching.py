@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(20)
 async def following(url: str, **selection: str) -> AsyncIterator[Informer[Node]]:
     async with KubeClient(KubeConfig(origin="test", server=url)) as client:
         backoff = Backoff(first_s=0.01, limit_s=0.05)
-        async with Informer(client, NODES, backoff=backoff, **selection) as informer:  # type: ignore[arg-type]
+        async with Informer(client, NODES, backoff=backoff, **selection) as informer:
             yield informer
 
 

@@ -88,7 +88,7 @@ async def taken(step: Step, server: ModelServer, nodes: Informer[Node]) -> None:
 
 
 async def settled(server: ModelServer, nodes: Informer[Node]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(5):
         while cached(nodes) != held(server):  # noqa: ASYNC110 - no event tells this
             await asyncio.sleep(0.002)
 

@@ -25,10 +25,9 @@ class Reply:
     result: int
     buffers: tuple[bytes, ...]
 
-    def word(self, number: int = 0, code: str = "<Q") -> int:
-        """A number in the buffers, all put together."""
-        value: int = struct.unpack_from(code, b"".join(self.buffers), 8 * number)[0]
-        return value
+    def number(self, which: int = 0) -> int:
+        """What a buffer holds, as one little-endian number."""
+        return int.from_bytes(self.buffers[which], "little")
 
 
 class Tenant:
@@ -86,6 +85,26 @@ class Tenant:
         assert reply is not None, f"{name} is not there"
         return reply
 
+    def address(self, name: str, **door: int) -> int | None:
+        """Where a name leads to: dlsym on the driver's handle, or cuGetProcAddress_v2."""
+        reply = self._ask({"do": "address", "name": name} | door)
+        address: int | None = reply["address"]
+        return address
+
+    def search(self, name: str, *, handle: int = 0, version: str | None = None) -> int:
+        """dlsym or dlvsym with any handle; 0 is RTLD_DEFAULT. 0: not found."""
+        reply = self._ask({"do": "search", "name": name, "handle": handle, "symbol": version})
+        address: int = reply["address"]
+        return address
+
+    def object_at(self, address: int | None) -> str | None:
+        """The file name of the library that holds an address."""
+        for line in Path(f"/proc/{self.process.pid}/maps").read_text().splitlines():
+            low, high = (int(part, 16) for part in line.split(maxsplit=1)[0].split("-"))
+            if address is not None and low <= address < high:
+                return Path(line.split()[-1]).name
+        return None
+
     def fork(self) -> bool:
         """From now on the calls are made by a fork child, until `leave_child`."""
         return bool(self._ask({"do": "fork"})["child"])
@@ -115,13 +134,13 @@ class Tenant:
         assert self.call("cuInit", 0).result == SUCCESS
         reply = self.call("cuCtxCreate_v2", bytes(8), 0, device)
         assert reply.result == SUCCESS
-        return reply.word()
+        return reply.number()
 
     def alloc(self, size: int) -> int | None:
         """cuMemAlloc; the address, or None when it is out of memory."""
         reply = self.call("cuMemAlloc_v2", bytes(8), size)
         assert reply.result in (SUCCESS, OUT_OF_MEMORY)
-        return reply.word() if reply.result == SUCCESS else None
+        return reply.number() if reply.result == SUCCESS else None
 
     def free(self, address: int) -> int:
         """cuMemFree; the driver's result."""
@@ -131,7 +150,7 @@ class Tenant:
         """cuMemGetInfo: free and total bytes."""
         reply = self.call("cuMemGetInfo_v2", bytes(8), bytes(8))
         assert reply.result == SUCCESS
-        return reply.word(0), reply.word(1)
+        return reply.number(0), reply.number(1)
 
     def create(self, size: int, device: int = 0) -> Reply:
         """cuMemCreate of physical memory on a device."""
@@ -143,10 +162,11 @@ class Tenant:
         assert self.call("nvmlInit_v2").result == SUCCESS
         reply = self.call("nvmlDeviceGetHandleByIndex_v2", index, bytes(8))
         assert reply.result == SUCCESS
-        return reply.word()
+        return reply.number()
 
     def nvml_memory(self, handle: int) -> tuple[int, int, int]:
         """nvmlDeviceGetMemoryInfo: total, free and used bytes."""
         reply = self.call("nvmlDeviceGetMemoryInfo", handle, bytes(24))
         assert reply.result == SUCCESS
-        return reply.word(0), reply.word(1), reply.word(2)
+        total, free, used = struct.unpack("<QQQ", reply.buffers[0])
+        return total, free, used

@@ -7,11 +7,11 @@ import ctypes
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 ERRNO_MARK = 77
 LIBRARIES: dict[str, ctypes.CDLL] = {}
-KEPT: list[ctypes.CDLL] = []
 
 
 def library(name: str) -> ctypes.CDLL:
@@ -22,21 +22,33 @@ def library(name: str) -> ctypes.CDLL:
     return LIBRARIES[path]
 
 
-def through_proc_address(name: str, version: int, flags: int) -> Any:
+def proc_address(name: str, version: int, flags: int) -> int | None:
     """What cuGetProcAddress_v2 hands out; None when it knows nothing."""
     address, status = ctypes.c_void_p(), ctypes.c_int()
     ask = library("cu").cuGetProcAddress_v2
     ask(name.encode(), ctypes.byref(address), version, ctypes.c_uint64(flags), ctypes.byref(status))
-    if not address.value:
-        return None
-    return ctypes.CFUNCTYPE(ctypes.c_int, use_errno=True)(address.value)
+    return address.value
 
 
-def function(request: dict[str, Any]) -> Any:
-    """The function to call, through the door that was asked for."""
+def address_of(request: dict[str, Any]) -> int | None:
+    """Where a name leads to, through the door that was asked for."""
     if "version" in request:
-        return through_proc_address(request["name"], request["version"], request.get("flags", 0))
-    return getattr(library(request["name"]), request["name"])
+        return proc_address(request["name"], request["version"], request.get("flags", 0))
+    try:
+        found = getattr(library(request["name"]), request["name"])
+    except AttributeError:
+        return None
+    return ctypes.cast(found, ctypes.c_void_p).value
+
+
+def search(request: dict[str, Any]) -> int:
+    """dlsym, or dlvsym when a version is named, with any handle."""
+    arguments = [ctypes.c_void_p(request["handle"]), request["name"].encode()]
+    if request["symbol"] is not None:
+        arguments.append(request["symbol"].encode())
+    find = getattr(ctypes.CDLL(None), "dlsym" if request["symbol"] is None else "dlvsym")
+    find.restype = ctypes.c_void_p
+    return find(*arguments) or 0
 
 
 def argument(value: Any) -> Any:
@@ -49,9 +61,10 @@ def argument(value: Any) -> Any:
 
 def call(request: dict[str, Any]) -> dict[str, Any]:
     """One driver call: its result, its buffers afterwards, and errno."""
-    target = function(request)
-    if target is None:
+    address = address_of(request)
+    if address is None:
         return {"absent": True}
+    target = ctypes.CFUNCTYPE(ctypes.c_int, use_errno=True)(address)
     arguments = [argument(value) for value in request["arguments"]]
     ctypes.set_errno(ERRNO_MARK)
     result = target(*arguments)
@@ -71,6 +84,14 @@ def fork() -> dict[str, Any]:
     return {"child": False}
 
 
+DEEDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "call": call,
+    "address": lambda request: {"address": address_of(request)},
+    "search": lambda request: {"address": search(request)},
+    "fork": lambda _: fork(),
+}
+
+
 def main() -> None:
     """Answer each line with a line until the input ends; `leave` ends this process at once."""
     for line in iter(sys.stdin.readline, ""):
@@ -78,8 +99,7 @@ def main() -> None:
         if request["do"] == "leave":
             sys.stdout.flush()
             os._exit(0)
-        reply = fork() if request["do"] == "fork" else call(request)
-        print(json.dumps(reply), flush=True)
+        print(json.dumps(DEEDS[request["do"]](request)), flush=True)
 
 
 main()

@@ -50,7 +50,7 @@ def test_managed_memory_counts(machine: Machine) -> None:
         assert reply.result == SUCCESS
         more = tenant.call("cuMemAllocManaged", bytes(8), 1, MANAGED_GLOBAL)
         assert more.result == OUT_OF_MEMORY
-        assert tenant.free(reply.word()) == SUCCESS
+        assert tenant.free(reply.number()) == SUCCESS
         assert budget.usage()[0].asked_bytes == 0
 
 
@@ -59,9 +59,9 @@ def test_pitched_memory_counts_pitch_times_height(machine: Machine) -> None:
     with machine.tenant() as tenant:
         tenant.start()
         reply = tenant.call("cuMemAllocPitch_v2", bytes(8), bytes(8), 1, 1000, 4)
-        assert (reply.result, reply.word(1)) == (SUCCESS, PITCH)
+        assert (reply.result, reply.number(1)) == (SUCCESS, PITCH)
         assert budget.usage()[0].asked_bytes == 1000 * PITCH
-        assert tenant.free(reply.word(0)) == SUCCESS
+        assert tenant.free(reply.number(0)) == SUCCESS
         more = tenant.call("cuMemAllocPitch_v2", bytes(8), bytes(8), PITCH + 1, 501, 4)
         assert more.result == OUT_OF_MEMORY
         overflow = tenant.call("cuMemAllocPitch_v2", bytes(8), bytes(8), 1 << 40, 1 << 40, 4)
@@ -73,22 +73,16 @@ def test_the_first_forms_of_the_calls_count_too(machine: Machine) -> None:
     budget = machine.budget({CARDS[0]: LIMIT})
     with machine.tenant() as tenant:
         tenant.start()
-        reply = tenant.call("cuMemAlloc", bytes(4), MIB)
-        pitched = tenant.call("cuMemAllocPitch", bytes(4), bytes(4), PITCH, 2, 4)
-        assert tenant.call("cuMemAlloc", bytes(4), LIMIT).result == OUT_OF_MEMORY
-        total = tenant.call("cuDeviceTotalMem", bytes(4), 0).word(code="<I")
-        memory = tenant.call("cuMemGetInfo", bytes(8), bytes(8))
-        charged = budget.usage()[0].asked_bytes
-        if reply.result == SUCCESS:
-            assert tenant.call("cuMemFree", reply.word(code="<I")).result == SUCCESS
-        if pitched.result == SUCCESS:
-            address = int.from_bytes(pitched.buffers[0], "little")
-            assert tenant.call("cuMemFree", address).result == SUCCESS
-        granted = MIB * (reply.result == SUCCESS) + 2 * PITCH * (pitched.result == SUCCESS)
-        assert charged == granted
-        assert total == LIMIT
-        assert memory.word(0, "<I") == LIMIT - granted
-        assert memory.word(1, "<I") == LIMIT
+        block = tenant.call("cuMemAlloc", bytes(4), MIB)
+        rows = tenant.call("cuMemAllocPitch", bytes(4), bytes(4), 1, 2, 4)
+        assert (block.result, rows.result, rows.number(1)) == (SUCCESS, SUCCESS, PITCH)
+        assert tenant.call("cuMemAlloc", bytes(4), LIMIT - MIB).result == OUT_OF_MEMORY
+        assert budget.usage()[0].asked_bytes == MIB + 2 * PITCH
+        assert tenant.call("cuDeviceTotalMem", bytes(4), 0).number() == LIMIT
+        memory = tenant.call("cuMemGetInfo", bytes(4), bytes(4))
+        assert (memory.number(0), memory.number(1)) == (LIMIT - MIB - 2 * PITCH, LIMIT)
+        assert tenant.call("cuMemFree", block.number()).result == SUCCESS
+        assert tenant.call("cuMemFree", rows.number()).result == SUCCESS
         assert budget.usage()[0].asked_bytes == 0
 
 
@@ -100,10 +94,10 @@ def test_physical_memory_counts_until_no_handle_and_no_mapping_holds_it(machine:
         def charged() -> int:
             return budget.usage()[0].asked_bytes
 
-        handle = tenant.create(LIMIT).word()
+        handle = tenant.create(LIMIT).number()
         assert tenant.create(2 * MIB).result == OUT_OF_MEMORY
         reserve = tenant.call("cuMemAddressReserve", bytes(8), LIMIT, 0, 0, 0)
-        address = reserve.word()
+        address = reserve.number()
         assert tenant.call("cuMemMap", address, LIMIT, 0, handle, 0).result == SUCCESS
         assert tenant.call("cuMemRelease", handle).result == SUCCESS
         assert charged() == LIMIT
@@ -111,7 +105,7 @@ def test_physical_memory_counts_until_no_handle_and_no_mapping_holds_it(machine:
         assert again.result == SUCCESS
         assert tenant.call("cuMemUnmap", address, LIMIT).result == SUCCESS
         assert charged() == LIMIT
-        assert tenant.call("cuMemRelease", again.word()).result == SUCCESS
+        assert tenant.call("cuMemRelease", again.number()).result == SUCCESS
         assert charged() == 0
 
 
@@ -119,9 +113,9 @@ def test_physical_memory_of_two_mappings_side_by_side(machine: Machine) -> None:
     budget = machine.budget({CARDS[0]: LIMIT})
     with machine.tenant() as tenant:
         tenant.start()
-        address = tenant.call("cuMemAddressReserve", bytes(8), LIMIT, 0, 0, 0).word()
+        address = tenant.call("cuMemAddressReserve", bytes(8), LIMIT, 0, 0, 0).number()
         for offset in (0, LIMIT // 2):
-            handle = tenant.create(LIMIT // 2).word()
+            handle = tenant.create(LIMIT // 2).number()
             mapped = tenant.call("cuMemMap", address + offset, LIMIT // 2, 0, handle, 0)
             assert mapped.result == SUCCESS
             assert tenant.call("cuMemRelease", handle).result == SUCCESS
@@ -189,7 +183,7 @@ class TestContexts:
         with machine.tenant() as tenant:
             tenant.start()
             assert tenant.memory() == (LIMIT, LIMIT)
-            second = tenant.call("cuCtxCreate_v2", bytes(8), 0, 0).word()
+            second = tenant.call("cuCtxCreate_v2", bytes(8), 0, 0).number()
             assert tenant.memory() == (LIMIT - 6 * MIB, LIMIT)
             assert tenant.alloc(LIMIT - 6 * MIB + 1) is None
             assert tenant.call("cuCtxDestroy_v2", second).result == SUCCESS
@@ -213,7 +207,7 @@ class TestContexts:
             context = tenant.call(name, bytes(8), *arguments)
             assert context.result == SUCCESS
             assert tenant.call(name, bytes(8), *arguments).result == OUT_OF_MEMORY
-            assert tenant.call("cuCtxDestroy", context.word()).result == SUCCESS
+            assert tenant.call("cuCtxDestroy", context.number()).result == SUCCESS
             assert budget.usage()[0].overhead_bytes == 0
 
     def test_a_full_budget_refuses_a_context(self, machine: Machine) -> None:
@@ -250,7 +244,7 @@ class TestContexts:
         budget = machine.budget({CARDS[0]: LIMIT}, context_size=MIB)
         with machine.tenant() as tenant:
             tenant.call("cuInit", 0)
-            context = tenant.call("cuDevicePrimaryCtxRetain", bytes(8), 0).word()
+            context = tenant.call("cuDevicePrimaryCtxRetain", bytes(8), 0).number()
             tenant.call("cuCtxSetCurrent", context)
             assert tenant.alloc(5 * MIB) is not None
             assert tenant.call(end, 0).result == SUCCESS
@@ -263,7 +257,7 @@ class TestContexts:
         with machine.tenant() as tenant:
             tenant.start()
             assert tenant.alloc(3 * MIB) is not None
-            second = tenant.call("cuCtxCreate_v2", bytes(8), 0, 0).word()
+            second = tenant.call("cuCtxCreate_v2", bytes(8), 0, 0).number()
             for _ in range(200):
                 assert tenant.alloc(4096) is not None
             assert tenant.create(4 * MIB).result == SUCCESS
@@ -315,7 +309,7 @@ class TestTwoBudgets:
             reply = tenant.call("cuMemAllocPitch_v2", bytes(8), bytes(8), 5, rows, 4)
             assert reply.result == SUCCESS
             assert self.charged() == (10 * MIB, 20 * MIB)
-            assert tenant.free(reply.word()) == SUCCESS
+            assert tenant.free(reply.number()) == SUCCESS
             assert self.charged() == (0, 0)
 
     def test_another_process_may_have_only_one_of_them(

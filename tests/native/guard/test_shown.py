@@ -50,8 +50,8 @@ def test_cuda_shows_the_limit(machine: Machine) -> None:
     machine.budget({CARDS[0]: LIMIT})
     with machine.tenant() as tenant:
         tenant.start()
-        assert tenant.call("cuDeviceTotalMem_v2", bytes(8), 0).word() == LIMIT
-        assert tenant.call("cuDeviceTotalMem_v2", bytes(8), 1).word() == CARD_BYTES
+        assert tenant.call("cuDeviceTotalMem_v2", bytes(8), 0).number() == LIMIT
+        assert tenant.call("cuDeviceTotalMem_v2", bytes(8), 1).number() == CARD_BYTES
         tenant.alloc(MIB)
         assert tenant.memory() == (LIMIT - MIB, LIMIT)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from casaba.errors import HostError, InvalidInput
+from casaba.errors import HostError, InvalidInput, NoSuchProgram
 from casaba.model.gpu import Gpu
 from casaba.node.budgets import ensure_budget
 from casaba.node.guard_library import native_dir
@@ -91,7 +91,7 @@ def _find_program(name: str, environment: Mapping[str, str], *, simulated: bool)
     path = environment.get("PATH", os.defpath)
     program = shutil.which(name, path=f"{simulated_driver_dir()}:{path}" if simulated else path)
     if program is None:
-        raise InvalidInput(f"{name}: no such program in {path}")
+        raise NoSuchProgram(f"{name}: no such program in {path}")
     return program
 
 
