@@ -27,7 +27,8 @@ static bool announce;
 static bool is_ours(const struct budget *budget) {
     struct stat status;
     return budget->descriptor >= 0 && fstat(budget->descriptor, &status) == 0 &&
-           status.st_dev == budget->device && status.st_ino == budget->inode;
+           status.st_dev == budget->identity.st_dev &&
+           status.st_ino == budget->identity.st_ino;
 }
 
 static void close_descriptor(struct budget *budget) {
@@ -74,34 +75,12 @@ static bool read_policy(struct budget *budget, const char *path) {
     return true;
 }
 
-typedef char region_path[MAX_BUDGET_PATH + sizeof PATH_REGION];
-
-static void write_region_path(const struct budget *budget, region_path path) {
-    snprintf(path, sizeof(region_path), "%s/%s", budget->folder, PATH_REGION);
-}
-
-static bool open_region(struct budget *budget) {
-    region_path path;
-    struct stat status;
-    write_region_path(budget, path);
-    if (!region_open(path, &budget->descriptor, &budget->region)) return false;
-    if (fstat(budget->descriptor, &status) != 0) return false;
-    budget->device = status.st_dev;
-    budget->inode = status.st_ino;
-    budget->slot = NO_SLOT;
-    return true;
-}
-
-/* For a program that closed all its descriptors between its first NVML and its first CUDA call. */
-static bool open_region_again(struct budget *budget) {
-    region_path path;
-    write_region_path(budget, path);
-    budget->descriptor = open(path, O_RDWR | O_CLOEXEC);
-    if (is_ours(budget)) return true;
-    message_refusal(path, "not the file that was there before; " SHARED_FILE_REMEDY);
-    if (budget->descriptor >= 0) close(budget->descriptor);
-    budget->descriptor = -1;
-    return false;
+static bool open_descriptor(struct budget *budget) {
+    char path[MAX_BUDGET_PATH + sizeof PATH_REGION];
+    snprintf(path, sizeof path, "%s/%s", budget->folder, PATH_REGION);
+    if (!budget->region) budget->region = region_map(path, &budget->identity);
+    budget->descriptor = budget->region ? region_open(path, &budget->identity) : -1;
+    return budget->descriptor >= 0;
 }
 
 static struct card *card_for(const uint8_t uuid[16], const char *path) {
@@ -141,8 +120,9 @@ static bool attach_folder(const char *folder) {
     }
     struct budget *budget = &budgets[budget_count++];
     budget->policy = policy;
+    budget->slot = NO_SLOT;
     snprintf(budget->folder, sizeof budget->folder, "%s", folder);
-    return read_policy(budget, path) && open_region(budget) && add_to_cards(budget, path);
+    return read_policy(budget, path) && open_descriptor(budget) && add_to_cards(budget, path);
 }
 
 /* The kernel frees the highest descriptor of a killed process first. The lock must go after the
@@ -166,7 +146,7 @@ int budgets_attach(void) {
 static bool take_slot(struct budget *budget) {
     if (budget->slot != NO_SLOT) return true;
     lock_take(&budget->sweeping);
-    if (!is_ours(budget) && !open_region_again(budget)) {
+    if (!is_ours(budget) && !open_descriptor(budget)) {
         lock_release(&budget->sweeping);
         return false;
     }

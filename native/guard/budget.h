@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "layouts.h"
 #include "lock.h"
@@ -24,9 +24,8 @@ struct budget {
     char folder[MAX_BUDGET_PATH];
     const struct policy_file *policy;
     struct region_file *region;
-    int descriptor; /* of the region; holds the slot's lock; -1: none */
-    dev_t device;   /* of the region file: what the descriptor must still be */
-    ino_t inode;
+    int descriptor;       /* of the region; holds the slot's lock; -1: none */
+    struct stat identity; /* of the region: what the descriptor must still be */
     int slot;
     struct lock refreshing, sweeping;
     atomic_u64 policy_index; /* the counter that the limits were read at */

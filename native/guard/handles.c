@@ -110,18 +110,38 @@ bool handles_take(enum handle_kind kind, uint64_t key, struct handle *taken) {
     return place != NULL;
 }
 
-bool handles_find_covering(enum handle_kind kind, uint64_t address, struct handle *found) {
+static bool covers(const struct handle *handle, uint64_t address, uint64_t bytes) {
+    (void)bytes;
+    return address - handle->key < handle->span;
+}
+
+static bool lies_within(const struct handle *handle, uint64_t address, uint64_t bytes) {
+    return handle->key - address < bytes;
+}
+
+static bool find_any(bool (*fits)(const struct handle *, uint64_t, uint64_t),
+                     enum handle_kind kind, uint64_t address, uint64_t bytes,
+                     struct handle *found) {
     bool met = false;
     for (int s = 0; !met && s < SHARDS; s++) {
         lock_take(&shards[s].lock);
         for (uint64_t i = 0; !met && i < shards[s].room; i++) {
             const struct handle *handle = &shards[s].slots[i];
-            met = handle->kind == kind && address - handle->key < handle->span;
+            met = handle->kind == kind && fits(handle, address, bytes);
             if (met) *found = *handle;
         }
         lock_release(&shards[s].lock);
     }
     return met;
+}
+
+bool handles_find_covering(enum handle_kind kind, uint64_t address, struct handle *found) {
+    return find_any(covers, kind, address, 0, found);
+}
+
+bool handles_find_within(enum handle_kind kind, uint64_t address, uint64_t bytes,
+                         struct handle *found) {
+    return find_any(lies_within, kind, address, bytes, found);
 }
 
 static void mark(const void *owner, bool doomed) {

@@ -32,8 +32,11 @@ bool handles_add(const struct handle *handle, struct handle *stale);
 bool handles_find(enum handle_kind kind, uint64_t key, struct handle *found);
 bool handles_take(enum handle_kind kind, uint64_t key, struct handle *taken);
 
-/* Finds the one of this kind with key <= address < key + span. Looks at all of them. */
+/* Finds the one of this kind with key <= address < key + span, and one with its key in a range;
+ * these look at all of them. */
 bool handles_find_covering(enum handle_kind kind, uint64_t address, struct handle *found);
+bool handles_find_within(enum handle_kind kind, uint64_t address, uint64_t bytes,
+                         struct handle *found);
 
 /* Destroying an owner takes two steps, since the driver may give its keys out again before the
  * second: mark what it owns, call the driver, then return the charges of what is marked, or spare

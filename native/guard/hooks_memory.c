@@ -84,8 +84,8 @@ static uint64_t times(uint64_t a, uint64_t b) {
 }
 
 static uint64_t round_row(uint64_t bytes) {
-    return bytes > UINT64_MAX - ROW_ALIGNMENT ? UINT64_MAX
-                                              : (bytes + ROW_ALIGNMENT - 1) & -(uint64_t)ROW_ALIGNMENT;
+    if (bytes > UINT64_MAX - ROW_ALIGNMENT) return UINT64_MAX;
+    return (bytes + ROW_ALIGNMENT - 1) & -(uint64_t)ROW_ALIGNMENT;
 }
 
 /* Both forms of cuMemAllocPitch, in wide types. */

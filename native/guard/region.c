@@ -13,18 +13,34 @@
 #define F_OFD_SETLK 37
 #endif
 
-bool region_open(const char *path, int *descriptor, struct region_file **region) {
+static int open_file(const char *path) {
+    int descriptor = open(path, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0)
+        message_refusal(path, "cannot be opened for writing: %s; " SHARED_FILE_REMEDY,
+                        strerror(errno));
+    return descriptor;
+}
+
+struct region_file *region_map(const char *path, struct stat *identity) {
     const struct shared_header wanted = {REGION_MAGIC, REGION_VERSION, REGION_SIZE};
-    *descriptor = open(path, O_RDWR | O_CLOEXEC);
-    if (*descriptor < 0) {
-        message_refusal(path, "cannot be opened for writing: %s; " SHARED_FILE_REMEDY, strerror(errno));
-        return false;
-    }
-    *region = shared_file_map(path, *descriptor, true, &wanted);
-    if (*region) return true;
-    close(*descriptor);
-    *descriptor = -1;
-    return false;
+    int descriptor = open_file(path);
+    if (descriptor < 0) return NULL;
+    void *mapped = shared_file_map(path, descriptor, true, &wanted);
+    if (mapped && fstat(descriptor, identity) != 0) *identity = (struct stat){0};
+    close(descriptor);
+    return mapped;
+}
+
+int region_open(const char *path, const struct stat *identity) {
+    struct stat found;
+    int descriptor = open_file(path);
+    if (descriptor < 0) return -1;
+    if (fstat(descriptor, &found) == 0 && found.st_dev == identity->st_dev &&
+        found.st_ino == identity->st_ino)
+        return descriptor;
+    message_refusal(path, "was replaced by another file; " SHARED_FILE_REMEDY);
+    close(descriptor);
+    return -1;
 }
 
 static bool set_lock(int descriptor, int slot, short type) {

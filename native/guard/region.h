@@ -7,13 +7,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "layouts.h"
 
 enum { GUARD_VERSION = 0x00000100 /* 0.1.0, a byte each */, NO_SLOT = -1 };
 
-/* Opens (close-on-exec) and maps. False: it cannot be used, and that was said. */
-bool region_open(const char *path, int *descriptor, struct region_file **region);
+/* Maps it and tells which file it is. The descriptor for the locks must be another: a mapping keeps
+ * its own alive, also in a fork child that has closed it, and with it the lock of a dead parent.
+ * NULL: it cannot be used, and that was said. */
+struct region_file *region_map(const char *path, struct stat *identity);
+
+/* A descriptor for the locks of that same file; -1: none, and that was said. */
+int region_open(const char *path, const struct stat *identity);
 
 /* Takes a free or dead slot; NO_SLOT: all are in use. Only one thread at a time may call this or
  * region_sweep for one descriptor: its locks are the process's. */

@@ -154,8 +154,16 @@ EXPORTED CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,
     return result;
 }
 
+/* Takes a mapping that begins in the range. Most calls undo one, which begins where they do. */
+static bool take_mapping(CUdeviceptr pointer, size_t bytes, struct handle *mapping) {
+    if (handles_take(MAPPING, pointer, mapping)) return true;
+    return handles_find_within(MAPPING, pointer, bytes, mapping) &&
+           handles_take(MAPPING, mapping->key, mapping);
+}
+
 /* The program chooses the addresses and may not use them again before this returns, so here the
- * driver comes first. One call may undo several mappings that lie side by side. */
+ * driver comes first. One call may undo several mappings that lie side by side, also of memory
+ * that has no limit. */
 EXPORTED CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemUnmap);
@@ -163,9 +171,9 @@ EXPORTED CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
     if (result != CUDA_SUCCESS) return result;
     struct handle mapping;
     lock_take(&lock);
-    for (CUdeviceptr at = pointer; at - pointer < bytes; at += mapping.span) {
-        if (!handles_take(MAPPING, at, &mapping)) break;
+    for (size_t done = 0; done < bytes && take_mapping(pointer + done, bytes - done, &mapping);) {
         let_go(mapping.owner, 1);
+        done = mapping.key - pointer + mapping.span;
     }
     lock_release(&lock);
     return result;

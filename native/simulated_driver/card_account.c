@@ -158,6 +158,15 @@ static bool map_state(struct account *account, const char *path, struct reason *
     return false;
 }
 
+/* False also when the folder was made anew since: the old file may still hold this process's lock,
+ * so its descriptor is left open and forgotten. */
+static bool is_open(int fd, const char *path)
+{
+    struct stat opened, named;
+    return fd >= 0 && fstat(fd, &opened) == 0 && stat(path, &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 static bool open_files(struct account *account, struct reason *reason)
 {
     char state[PATH_SIZE - 16], pids[PATH_SIZE - 16];
@@ -166,8 +175,7 @@ static bool open_files(struct account *account, struct reason *reason)
     account->state_fd = open_state(state, account->host);
     if (account->state_fd < 0)
         return refuse(reason, state, "cannot be opened");
-    /* A descriptor of `pids` that is open stays so: see the head of card_account.h. */
-    if (account->pids_fd < 0)
+    if (!is_open(account->pids_fd, pids))
         account->pids_fd = open_pids(pids);
     if (account->pids_fd < 0)
         return refuse(reason, pids, "cannot be opened");
@@ -245,20 +253,30 @@ static uint64_t sum(const struct account *account, unsigned card, bool with_dead
     return total;
 }
 
+static void lock_card(struct account *account, unsigned card, short type)
+{
+    pthread_mutex_lock(&account->lock);
+    lock_byte(account->state_fd, F_OFD_SETLKW, type, LOCK_CARD + (off_t)card);
+}
+
+static void unlock_card(struct account *account, unsigned card)
+{
+    lock_byte(account->state_fd, F_OFD_SETLK, F_UNLCK, LOCK_CARD + (off_t)card);
+    pthread_mutex_unlock(&account->lock);
+}
+
 bool account_charge(struct account *account, unsigned card, uint64_t bytes)
 {
     uint64_t memory = account->host->cards[card].memory_bytes;
     if (bytes > memory)
         return false;
-    pthread_mutex_lock(&account->lock);
-    lock_byte(account->state_fd, F_OFD_SETLKW, F_WRLCK, LOCK_CARD + (off_t)card);
+    lock_card(account, card, F_WRLCK);
     /* Dead slots are asked for only when it matters: each costs a system call. */
     bool room = sum(account, card, true) <= memory - bytes ||
                 sum(account, card, false) <= memory - bytes;
     if (room)
         atomic_fetch_add(&account->state->bytes[card][account->slot], bytes);
-    lock_byte(account->state_fd, F_OFD_SETLK, F_UNLCK, LOCK_CARD + (off_t)card);
-    pthread_mutex_unlock(&account->lock);
+    unlock_card(account, card);
     return room;
 }
 
@@ -267,9 +285,14 @@ void account_release(struct account *account, unsigned card, uint64_t bytes)
     atomic_fetch_sub(&account->state->bytes[card][account->slot], bytes);
 }
 
+/* The read lock keeps charges out: else what moves from a slot that is already counted to one that
+ * is not would be counted twice. */
 uint64_t account_used(struct account *account, unsigned card)
 {
-    return sum(account, card, false);
+    lock_card(account, card, F_RDLCK);
+    uint64_t bytes = sum(account, card, false);
+    unlock_card(account, card);
+    return bytes;
 }
 
 unsigned account_processes(struct account *account, unsigned card, struct card_process *processes,
@@ -277,6 +300,7 @@ unsigned account_processes(struct account *account, unsigned card, struct card_p
 {
     unsigned count = 0;
     uint32_t high = atomic_load(&account->state->high_water);
+    lock_card(account, card, F_RDLCK);
     for (unsigned slot = 0; slot < high && slot < SLOTS; slot++) {
         uint64_t bytes = atomic_load(&account->state->bytes[card][slot]);
         int pid = bytes == 0 ? 0 : lock_holder(account->pids_fd, (off_t)slot);
@@ -286,5 +310,6 @@ unsigned account_processes(struct account *account, unsigned card, struct card_p
             processes[count] = (struct card_process){(unsigned)pid, bytes};
         count++;
     }
+    unlock_card(account, card);
     return count;
 }

@@ -8,7 +8,8 @@
  *   - claim + slot (OFD lock in `state`): the slot is taken. Its new owner zeroes the words, then
  *   - live + slot (OFD lock in `state`): the words count. Both go when the descriptor is closed,
  *     as a real driver frees a process's memory then;
- *   - card (OFD lock in `state`): held while a request is checked against the card's memory;
+ *   - card (OFD lock in `state`): held while a request is checked against the card's memory, and
+ *     shared by those who add up;
  *   - slot (record lock in `pids`): tells a reader the owner's PID in the reader's own view. Record
  *     locks vanish when the process closes any descriptor of the file, so nothing here does. */
 #ifndef CASABA_CARD_ACCOUNT_H

@@ -1,7 +1,6 @@
 /* Moving bytes. The arguments are checked over the whole length, but only the first MOVED_MAX bytes
  * of one operation are really moved: enough to see that contents arrive, and a program that fills
- * gigabytes of a virtual card does not fill the host's memory. Every stream is in order and does its
- * work at once. */
+ * gigabytes of a virtual card does not fill the host's memory. Work is done at once. */
 #include <string.h>
 
 #include "cuda_driver.h"

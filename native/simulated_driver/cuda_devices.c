@@ -76,7 +76,9 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
 {
     size_t total = 0;
-    CUresult result = bytes == NULL ? CUDA_ERROR_INVALID_VALUE : cuDeviceTotalMem_v2(&total, device);
+    CUresult result = query(bytes, device);
+    if (result == CUDA_SUCCESS)
+        result = cuDeviceTotalMem_v2(&total, device);
     if (result == CUDA_SUCCESS)
         *bytes = total < UINT_MAX ? (unsigned int)total : UINT_MAX;
     return result;

@@ -66,7 +66,8 @@ static void select_devices(const char *names)
     memcpy(cards, driver.cards, sizeof cards);
     snprintf(copy, sizeof copy, "%s", names);
     driver.device_count = 0;
-    for (char *name = strtok_r(copy, ", ", &rest); name != NULL; name = strtok_r(NULL, ", ", &rest)) {
+    for (char *name = strtok_r(copy, ", ", &rest); name != NULL;
+         name = strtok_r(NULL, ", ", &rest)) {
         int card = named_card(cards, count, name);
         if (card < 0)
             return;

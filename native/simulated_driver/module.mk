@@ -1,5 +1,5 @@
-# The virtual card: two driver libraries and the nvidia-smi look-alike, for both architectures, and
-# the libraries under gcc's sanitizers.
+# The virtual card: two driver libraries and the nvidia-smi look-alike, for both architectures and,
+# for the host's, under gcc's sanitizers.
 SIM_DIR     := simulated_driver
 SIM_SHARED  := $(SIM_DIR)/cards_conf.c $(SIM_DIR)/card_account.c
 SIM_CUDA    := $(SIM_SHARED) $(wildcard $(SIM_DIR)/cuda_*.c)
@@ -37,7 +37,11 @@ $(OUT)/$(1)/simulated_driver/libnvidia-ml.so.1: $(SIM_NVML) $(SIM_HEADERS)
 	@mkdir -p $$(@D)
 	gcc $(CFLAGS) -g $(2) $$(SIM_LDFLAGS) -o $$@ $(SIM_NVML) -pthread
 
-SANITIZED += $(addprefix $(OUT)/$(1)/simulated_driver/,libcuda.so.1 libnvidia-ml.so.1)
+$(OUT)/$(1)/simulated_driver/nvidia-smi: $(SIM_SMI) $(SIM_HEADERS)
+	@mkdir -p $$(@D)
+	gcc $(CFLAGS) -g $(2) -o $$@ $(SIM_SMI) -ldl
+
+SANITIZED += $(addprefix $(OUT)/$(1)/simulated_driver/,$(SIM_FILES))
 endef
 
 $(foreach arch,$(ARCHES),$(eval $(call SIM_RULES,$(arch))))

@@ -106,17 +106,30 @@ static nvmlProcessInfo_t *processes_of(const struct smi *smi, nvmlDevice_t card,
     return processes;
 }
 
+enum { NAME_SIZE = 1024, NAME_WIDTH = 35 };
+
+/* Of a name that is too long the end says more than the beginning. */
+static void print_process(unsigned index, const nvmlProcessInfo_t *process, const char *name)
+{
+    char memory[32];
+    size_t length = strlen(name);
+    const char *dots = length > NAME_WIDTH ? "..." : "";
+    if (length > NAME_WIDTH)
+        name += length - NAME_WIDTH + 3;
+    snprintf(memory, sizeof memory, "%lluMiB", process->usedGpuMemory / BYTES_PER_MIB);
+    printf("| %4u   N/A  N/A %16u      C   %s%-*s %10s |\n", index, process->pid, dots,
+           NAME_WIDTH - (int)strlen(dots), name, memory);
+}
+
 static unsigned print_processes(const struct smi *smi, unsigned index)
 {
-    char name[TEXT_SIZE], memory[32];
+    char name[NAME_SIZE];
     unsigned count;
     nvmlProcessInfo_t *processes = processes_of(smi, smi_card(smi, index), &count);
     for (unsigned i = 0; i < count; i++) {
         if (smi->nvmlSystemGetProcessName(processes[i].pid, name, sizeof name) != NVML_SUCCESS)
             strcpy(name, "N/A");
-        snprintf(memory, sizeof memory, "%lluMiB", processes[i].usedGpuMemory / BYTES_PER_MIB);
-        printf("| %4u   N/A  N/A %16u      C   %-35.35s %10s |\n", index, processes[i].pid, name,
-               memory);
+        print_process(index, &processes[i], name);
     }
     free(processes);
     return count;

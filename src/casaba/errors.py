@@ -5,6 +5,7 @@
     │   └── NoSuchProgram        a command to run that is not there (exit code 127, as env(1))
     ├── HostError                the machine lacks something: a driver, a tool (exit code 3)
     ├── PrepareRefused           a claim that this node can't serve; becomes the claim's error
+    │   └── NoRoom               … until another claim gives back what it holds
     └── kube.errors.KubeError    the API server's answers, see there
 
 Lower libraries' errors are translated once, at the border of the room that calls them.
@@ -37,3 +38,7 @@ class HostError(CasabaError):
 
 class PrepareRefused(CasabaError):
     """A claim can't be prepared on this node; nothing of it is left half done."""
+
+
+class NoRoom(PrepareRefused):
+    """The card is promised to others; that ends when one of them is unprepared."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cluster import (
@@ -21,7 +23,6 @@ from tests.cluster import (
     packages,
     processes,
     settings,
-    sysctls,
 )
 from tests.cluster.api import ApiServer, is_ready
 from tests.cluster.build import Programs
@@ -125,6 +126,24 @@ class Bed:
         return "\n".join(f"--- {log}\n{tail}" for log, tail in tails if tail)
 
 
+@contextmanager
+def in_use(bed_name: str) -> Iterator[None]:
+    """Keep other processes from starting or stopping a bed of this name meanwhile.
+
+    Raises:
+        BedError: another process has it in use.
+    """
+    # An abstract address: held as long as the process lives, and no file is left.
+    with socket.socket(socket.AF_UNIX) as claim:
+        try:
+            claim.bind(f"\0casaba-bed-{bed_name}")
+        except OSError:
+            raise BedError(
+                f"another process has bed {bed_name!r} in use; wait for it or choose another name"
+            ) from None
+        yield
+
+
 def gpu_node(index: int, name: str, models: Sequence[str] = ("A10",)) -> NodeSettings:
     """A node labelled `gpu=on`. The first card of the first node is the scenario's."""
     cards = tuple(_card(index, name, minor, model) for minor, model in enumerate(models))
@@ -182,7 +201,6 @@ def _start(wanted: BedSettings, programs: Programs, archives: Sequence[Path]) ->
 def _lay_out(wanted: BedSettings) -> None:
     wanted.state.mkdir(parents=True, exist_ok=True)
     settings.write(wanted)  # first: marks the folder as a bed's
-    sysctls.remember(wanted.state / cleanup.SYSCTLS_FILE)
     wanted.cloud.mkdir()
     mounts.create_namespace_folder(wanted.namespace_files)
     network.create(wanted)
@@ -213,11 +231,16 @@ def _wait_for_nodes(bed: Bed) -> None:
         account = bed.api.object("/api/v1/namespaces/default/serviceaccounts/default")
         return account is not None and all(bed.node_is_ready(node.name) for node in bed.nodes)
 
+    def all_running() -> None:
+        control_plane.require_running(bed.settings, _CONTROL_PLANE)
+        for node in bed.nodes:
+            node.require_running("kubelet")
+
     wait_until(
         "all nodes are Ready",
         ready,
         _READY_TIMEOUT_S,
-        still_worth_it=lambda: control_plane.require_running(bed.settings, _CONTROL_PLANE),
+        still_worth_it=all_running,
         explain=bed.log_tails,
     )
 

@@ -75,7 +75,7 @@ def kill(cgroup: str) -> None:
             raise BedError(f"processes {sorted(pids)} of cgroup {cgroup} do not end on SIGKILL")
         time.sleep(_POLL_S)
     for pid in killed:
-        reap(pid)
+        reap(pid, options=0)
 
 
 def remove(cgroup: str) -> None:
@@ -120,10 +120,10 @@ def _tracking_hierarchy() -> Path:
     raise BedError("no cgroup hierarchy with `pids` is mounted below /sys/fs/cgroup")
 
 
-def reap(pid: int) -> None:
-    """Collect the exit status of `pid` where it is our own child and has ended."""
+def reap(pid: int, options: int = os.WNOHANG) -> None:
+    """Collect the exit status of `pid` where it is our own child; `options` as for waitpid(2)."""
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+        os.waitpid(pid, options)
 
 
 def _read(file: Path) -> str:

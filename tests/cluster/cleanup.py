@@ -6,10 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.cluster import cgroups, mounts, network, sysctls
+from tests.cluster import cgroups, mounts, network
 from tests.cluster.errors import BedError
 
-SYSCTLS_FILE = "sysctls.json"
 _MARK = "bed.json"
 
 
@@ -27,7 +26,6 @@ def remove_everything(bed_name: str, state: Path) -> None:
     mounts.unmount_below(state)
     network.remove(bed_name)
     cgroups.remove(cgroup)
-    sysctls.restore(state / SYSCTLS_FILE)
     if state.exists():
         shutil.rmtree(state)
 

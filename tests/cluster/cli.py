@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.cluster import build, cleanup, packages, settings
-from tests.cluster.bed import Bed, gpu_node, plain_node, up
+from tests.cluster.bed import Bed, gpu_node, in_use, plain_node, up
 from tests.cluster.errors import BedError
 from tests.cluster.node import DAEMONS, Node
 from tests.cluster.settings import BedSettings, NodeSettings
@@ -107,7 +107,8 @@ def _up(asked: argparse.Namespace) -> None:
         node_monitor_grace_s=asked.node_monitor_grace_s,
         agent=asked.agent,
     )
-    bed = up(wanted)
+    with in_use(asked.name):
+        bed = up(wanted)
     print(f"{len(bed.nodes)} nodes are Ready after {time.monotonic() - started:.1f} s")
     print(bed.kubeconfig)
 
@@ -125,7 +126,8 @@ def _wanted_nodes(asked: argparse.Namespace) -> tuple[NodeSettings, ...]:
 
 
 def _down(asked: argparse.Namespace) -> None:
-    cleanup.remove_everything(asked.name, _state(asked))
+    with in_use(asked.name):
+        cleanup.remove_everything(asked.name, _state(asked))
 
 
 def _status(asked: argparse.Namespace) -> None:

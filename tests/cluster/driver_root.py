@@ -18,6 +18,7 @@ from tests.cluster.errors import BedError
 from tests.cluster.settings import Card
 
 DRIVER_VERSION = "580.126.09"
+_CUDA_VERSION = 13000  # major * 1000 + minor * 10
 _REPOSITORY = Path(__file__).parents[2]
 _LIBRARIES = ("libcuda", "libnvidia-ml")
 # Character devices by (major, minor): 195 is NVIDIA's own, that of nvidia-uvm is dynamic.
@@ -71,7 +72,11 @@ def cards_conf(cards: Sequence[Card]) -> str:
     A process sees only the cards whose device node its /dev holds, as on a real host; where /dev
     holds none, as on this machine outside containers, it sees all of them.
     """
-    lines = [f"driver_version = {DRIVER_VERSION}", "device_nodes = when_present"]
+    lines = [
+        f"driver_version = {DRIVER_VERSION}",
+        f"cuda_version = {_CUDA_VERSION}",
+        "device_nodes = when_present",
+    ]
     for minor, card in enumerate(cards):
         lines += [
             "[card]",

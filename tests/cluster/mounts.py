@@ -8,6 +8,7 @@
 | DRIVER_ROOT    | <node folder>/driver   | persistent            |
 | the boot id    | <node folder>/etc/boot_id | new at each boot   |
 | each hierarchy's root below /sys/fs/cgroup | the node's cgroup | gone at reboot |
+| some of /proc/sys | <node folder>/etc/sysctl | new at each boot |
 """
 
 from __future__ import annotations
@@ -23,6 +24,15 @@ from tests.cluster.errors import BedError
 # Where the GPU Operator puts a containerised driver.
 DRIVER_ROOT = "/run/nvidia/driver"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+# A kubelet sets these for the whole machine. It may believe that it has done so.
+_SHIELDED_SYSCTLS = (
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "kernel/keys/root_maxkeys",
+    "kernel/keys/root_maxbytes",
+)
 _BOUND = {"/run": "run", "/var/lib": "lib", "/var/log": "log", DRIVER_ROOT: "driver"}
 _PERSISTENT = ("lib", "log", "etc", "driver", "sysfs")
 
@@ -45,6 +55,10 @@ def boot(node_folder: Path, namespace: Path, cgroup: str) -> None:
     run(["mount", "-n", "-t", "tmpfs", "-o", "mode=0755", "casaba-bed", str(node_folder / "run")])
     (node_folder / "run" / DRIVER_ROOT.removeprefix("/run/")).mkdir(parents=True)
     (node_folder / "etc" / "boot_id").write_text(f"{uuid.uuid4()}\n")
+    for name in _SHIELDED_SYSCTLS:
+        copy = node_folder / "etc" / "sysctl" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes((Path("/proc/sys") / name).read_bytes())
     cgroups.create(cgroup)
     namespace.touch()
     run(["unshare", f"--mount={namespace}", "--propagation", "private", "true"])
@@ -87,7 +101,9 @@ def entering(namespace: Path) -> list[str]:
 
 def _binding_script(node_folder: Path, cgroup: str) -> str:
     binds = {inside: node_folder / outside for inside, outside in _BOUND.items()}
-    binds[_BOOT_ID] = node_folder / "etc" / "boot_id"
+    etc = node_folder / "etc"
+    binds[_BOOT_ID] = etc / "boot_id"
+    binds |= {f"/proc/sys/{name}": etc / "sysctl" / name for name in _SHIELDED_SYSCTLS}
     lines = [f"mount -n --bind '{outside}' '{inside}'" for inside, outside in binds.items()]
     for hierarchy in cgroups.hierarchies():
         lines += _replacing_root(hierarchy, hierarchy / cgroup.lstrip("/"))

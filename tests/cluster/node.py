@@ -121,6 +121,13 @@ class Node:
         """PID of a running daemon; None if it does not run."""
         return processes.running(self._daemon(daemon).pidfile)
 
+    def require_running(self, daemon: str) -> None:
+        """
+        Raises:
+            BedError: the daemon has ended; the message carries the end of its log.
+        """
+        processes.require_running(self._daemon(daemon))
+
     def run_in_namespaces(
         self, argv: Sequence[str], *, check: bool = True, timeout_s: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
@@ -215,11 +222,11 @@ class Node:
         return [self.programs["ctr"], f"--address={node_configs.CONTAINERD_SOCKET}", "-n=k8s.io"]
 
     def _wait_for_containerd(self) -> None:
-        daemon = self._daemon("containerd")
+        log = self.log("containerd")
         wait_until(
             f"containerd of {self.name} answers",
             lambda: self.run_in_namespaces([*self._ctr(), "version"], check=False).returncode == 0,
             _CONTAINERD_TIMEOUT_S,
-            still_worth_it=lambda: processes.require_running(daemon),
-            explain=lambda: f"The end of {daemon.log}:\n{processes.log_tail(daemon.log)}",
+            still_worth_it=lambda: self.require_running("containerd"),
+            explain=lambda: f"The end of {log}:\n{processes.log_tail(log)}",
         )

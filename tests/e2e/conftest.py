@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cluster import build, packages
-from tests.cluster.bed import Bed, gpu_node, plain_node, up
+from tests.cluster.bed import Bed, gpu_node, in_use, plain_node, up
 from tests.cluster.settings import BedSettings, default_state
 
 # Another name than a person's own bed (`make cluster-up`), so that both live side by side.
-_NAME = "casabatest"
+_DEFAULT_NAME = "casabatest"
+_NAME = "CASABA_TEST_BED_NAME"
 # The state folder of a bed that already runs, with this bed's nodes; it is left running.
 _REUSED = "CASABA_TEST_BED"
 # Kubernetes' own 50 s only make the tests of cut links slower.
@@ -33,14 +35,23 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
         request.config.stash[_bed_in_use] = running
         yield running
         return
-    # SIGTERM then takes the same way out as Ctrl-C: through the teardown.
+    wanted = _settings(os.environ.get(_NAME, _DEFAULT_NAME))
+    with in_use(wanted.name), _ending_on_sigterm():
+        started = up(wanted)
+        request.config.stash[_bed_in_use] = started
+        try:
+            yield started
+        finally:
+            started.down()
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """SIGTERM takes the same way out as Ctrl-C: through the teardown."""
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    started = up(_settings())
-    request.config.stash[_bed_in_use] = started
     try:
-        yield started
+        yield
     finally:
-        started.down()
         signal.signal(signal.SIGTERM, previous)
 
 
@@ -53,10 +64,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             build.build()
 
 
-def _settings() -> BedSettings:
+def _settings(name: str) -> BedSettings:
     return BedSettings(
-        name=_NAME,
-        state=default_state(_NAME),
+        name=name,
+        state=default_state(name),
         nodes=(gpu_node(1, "edge-1"), gpu_node(2, "edge-2"), plain_node(3, "edge-3")),
         node_monitor_grace_s=_NODE_MONITOR_GRACE_S,
         agent=True,

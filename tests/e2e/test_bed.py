@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,6 @@ _POD_TIMEOUT_S = 60.0
 # Grace of the node monitor, its period, and the taint that follows.
 _NOT_READY_TIMEOUT_S = 60.0
 _TRACES_TIMEOUT_S = 10.0
-_OTHER_NAME = "casabaother"
 
 
 def _pod(name: str, node: str, script: str) -> dict[str, Any]:
@@ -96,13 +96,12 @@ def test_logs_and_exec_reach_a_pod_through_the_api_server(bed: Bed, pod_on_edge_
 
 def test_paths_of_a_node_are_its_own(bed: Bed) -> None:
     first, second = bed.node("edge-1"), bed.node("edge-2")
-    first.run_in_namespaces(["/bin/sh", "-c", "mkdir /run/casaba && echo 1 > /run/casaba/mark"])
-    try:
-        assert first.path("/run/casaba/mark").read_text() == "1\n"
-        assert not second.path("/run/casaba/mark").exists()
-        assert not Path("/run/casaba/mark").exists()
-    finally:
-        first.run_in_namespaces(["/bin/rm", "-r", "/run/casaba"])
+    first.run_in_namespaces(["/bin/touch", "/run/mark", "/var/lib/mark"])
+    for path in ("/run/mark", "/var/lib/mark"):
+        assert first.path(path).exists()
+        assert not second.path(path).exists()
+        assert not Path(path).exists()
+        first.path(path).unlink()
 
 
 @pytest.mark.timeout(180)
@@ -154,12 +153,15 @@ def test_after_a_reboot_a_pod_runs_again_and_run_is_empty(bed: Bed, pod_on_edge_
 # -- a second bed beside the first
 
 
-def _other_bed() -> BedSettings:
-    return BedSettings(_OTHER_NAME, settings.default_state(_OTHER_NAME), (plain_node(1, "edge-1"),))
+@pytest.fixture
+def wanted(bed: Bed) -> BedSettings:
+    """Settings of a small bed of another name."""
+    name = f"{bed.settings.name}b"
+    return BedSettings(name, settings.default_state(name), (plain_node(1, "edge-1"),))
 
 
-def _traces() -> dict[str, set[str]]:
-    """What the machine holds of mounts, namespaces and cgroups, but for the shared bed's."""
+def _traces(bed: Bed) -> dict[str, set[str]]:
+    """What the machine holds of mounts, namespaces and cgroups, but for what is `bed`'s."""
     groups = (str(path) for mount in cgroups.hierarchies() for path in mount.rglob("*/"))
     namespaces = Path("/run/netns")
     found = {
@@ -170,16 +172,15 @@ def _traces() -> dict[str, set[str]]:
         "run": {str(path) for path in Path("/run").iterdir() if path != namespaces},
         "files": {str(path) for path in Path("/var/tmp").iterdir()},
     }
-    return {
-        kind: {name for name in names if "casabatest" not in name} for kind, names in found.items()
-    }
+    own = re.compile(rf"\b{bed.settings.name}\b")
+    return {kind: {name for name in names if not own.search(name)} for kind, names in found.items()}
 
 
-def _expect_no_new_traces(before: dict[str, set[str]]) -> None:
+def _expect_no_new_traces(bed: Bed, before: dict[str, set[str]]) -> None:
     """Some things go a moment after the call that removes them has returned."""
 
     def new() -> dict[str, set[str]]:
-        return {kind: names - before[kind] for kind, names in _traces().items()}
+        return {kind: names - before[kind] for kind, names in _traces(bed).items()}
 
     wait_until(
         "the bed is gone",
@@ -199,27 +200,27 @@ def _network_namespaces() -> dict[int, str]:
 
 
 @pytest.mark.timeout(180)
-def test_down_leaves_nothing(bed: Bed) -> None:
-    before = _traces()
-    other = up(_other_bed())
+def test_down_leaves_nothing(bed: Bed, wanted: BedSettings) -> None:
+    before = _traces(bed)
+    other = up(wanted)
     try:
         _create(other, _pod("left", "edge-1", "sleep 1000000 & exec sleep 1000000"))
         wait_until("it runs", lambda: _restarts_of_running(other, "left") == 0, _POD_TIMEOUT_S)
         other.node("edge-1").kill("containerd")  # its shims and containers are orphans now
         running = _network_namespaces()
-        bed_pids = cgroups.processes(f"/{_OTHER_NAME}")
+        bed_pids = cgroups.processes(f"/{wanted.name}")
         inside = {running[pid] for pid in bed_pids & set(running)} - {running[os.getpid()]}
         assert len(inside) == 3, "the cloud's, the node's and the pod's"
     finally:
         other.down()
     assert not inside & set(_network_namespaces().values())
-    _expect_no_new_traces(before)
+    _expect_no_new_traces(bed, before)
 
 
 @pytest.mark.timeout(180)
-def test_a_start_that_was_killed_is_cleaned_up_by_the_next(bed: Bed) -> None:
-    before, state = _traces(), settings.default_state(_OTHER_NAME)
-    command = [sys.executable, "-m", "tests.cluster", "--name", _OTHER_NAME]
+def test_a_start_that_was_killed_is_cleaned_up_by_the_next(bed: Bed, wanted: BedSettings) -> None:
+    before, state = _traces(bed), wanted.state
+    command = [sys.executable, "-m", "tests.cluster", "--name", wanted.name]
     command += ["up", "--nodes", "0", "--plain-nodes", "1"]
     killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -227,13 +228,13 @@ def test_a_start_that_was_killed_is_cleaned_up_by_the_next(bed: Bed) -> None:
         wait_until("it is half-way", half_way.exists, _POD_TIMEOUT_S)
         killed.kill()
         killed.wait()
-        other = up(_other_bed())
+        other = up(wanted)
         assert other.node_is_ready("edge-1")
     finally:
         killed.kill()
         killed.wait()
-        cleanup.remove_everything(_OTHER_NAME, state)
-    _expect_no_new_traces(before)
+        cleanup.remove_everything(wanted.name, state)
+    _expect_no_new_traces(bed, before)
 
 
 def test_a_folder_of_somebody_elses_files_is_refused(tmp_path: Path) -> None:

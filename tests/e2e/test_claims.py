@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cluster.bed import Bed
 from tests.cluster.waiting import wait_until
 from tests.e2e.workloads import (
@@ -20,9 +22,17 @@ from tests.e2e.workloads import (
     run_in,
     status,
     wait_for_pod,
+    wait_for_slice,
 )
 
 ANNOUNCEMENT = "Initializing....."
+
+
+@pytest.fixture(autouse=True)
+def cards_are_offered(bed: Bed) -> None:
+    """Every test here starts with both cards on the market."""
+    for node in ("edge-1", "edge-2"):
+        wait_for_slice(bed, node)
 
 
 def test_the_published_slice_is_the_documents(bed: Bed) -> None:

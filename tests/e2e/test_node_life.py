@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from tests.cluster.bed import Bed
 from tests.cluster.waiting import wait_until
 from tests.e2e.workloads import (
     DRIVER,
     SCENARIO,
+    SLICE_TIMEOUT_S,
     allocatable_mib,
     applied,
     claim,
@@ -17,30 +17,14 @@ from tests.e2e.workloads import (
     memory_mib,
     pod,
     run_in,
+    slices,
     status,
     wait_for_pod,
+    wait_for_slice,
 )
 
-SLICE_TIMEOUT_S = 60.0
 REBOOT_TIMEOUT_S = 180.0
 """Until the node is Ready, its pods are known again, and a first failed prepare was retried."""
-
-
-def slices(bed: Bed, node: str) -> list[dict[str, Any]]:
-    """The slices of a node."""
-    selector = f"--field-selector=spec.nodeName={node}"
-    said = bed.kubectl("get", "resourceslices", selector, "-o", "json").stdout
-    return list(json.loads(said)["items"])
-
-
-def wait_for_slice(bed: Bed, node: str) -> None:
-    """Until the node offers its card."""
-    wait_until(
-        f"{node} has one slice with a card",
-        lambda: [len(item["spec"]["devices"]) for item in slices(bed, node)] == [1],
-        SLICE_TIMEOUT_S,
-        explain=lambda: bed.node(node).log("agent").read_text()[-2000:],
-    )
 
 
 def test_a_deleted_slice_comes_back(bed: Bed) -> None:

@@ -19,6 +19,8 @@ SCENARIO_GPU = "GPU-13e066b9-098c-8932-9d26-ea75a943d6ba"
 POD_TIMEOUT_S = 90.0
 """A prepare that fails at first is tried again on the kubelet's back-off."""
 
+SLICE_TIMEOUT_S = 60.0
+
 Request = tuple[str, str, int]
 """Name, memory as a quantity, cores in percent."""
 
@@ -63,7 +65,7 @@ def pod(
         "spec": {
             "nodeSelector": {"kubernetes.io/hostname": node},
             "restartPolicy": "Always",
-            "terminationGracePeriodSeconds": 0,
+            "terminationGracePeriodSeconds": 1,
             "containers": list(containers),
             "resourceClaims": [{"name": text, "resourceClaimName": text} for text in claims],
         },
@@ -81,7 +83,14 @@ def applied(bed: Bed, *objects: dict[str, Any] | Path) -> Iterator[None]:
     try:
         yield
     finally:
-        bed.kubectl("delete", "--ignore-not-found", "--wait=true", *arguments, stdin=stdin)
+        bed.kubectl(
+            "delete",
+            "--ignore-not-found",
+            "--wait=true",
+            "--grace-period=1",
+            *arguments,
+            stdin=stdin,
+        )
 
 
 def status(bed: Bed, name: str) -> dict[str, Any]:
@@ -131,7 +140,8 @@ def allocatable_mib(bed: Bed, name: str, container: str | None = None, chunk_mib
 def holding(bed: Bed, name: str, mib: int, container: str) -> Iterator[None]:
     """A process in a container that has so much, more than half of its limit, and keeps it."""
     said = "/tmp/holding"
-    hold = f"sleep 1000000 | alloc_until_refused --chunk-mib={mib} --hold >{said} 2>&1 & echo $!"
+    program = f"alloc_until_refused --chunk-mib={mib} --hold"
+    hold = f"sleep 1000000 2>/dev/null | {program} >{said} 2>&1 & echo $!"
     pid = run_in(bed, name, "sh", "-c", hold, container=container).split()[-1]
     try:
         wait_until(
@@ -142,3 +152,20 @@ def holding(bed: Bed, name: str, mib: int, container: str) -> Iterator[None]:
         yield
     finally:
         run_in(bed, name, "kill", "-9", pid, container=container)
+
+
+def slices(bed: Bed, node: str) -> list[dict[str, Any]]:
+    """The slices of a node."""
+    selector = f"--field-selector=spec.nodeName={node}"
+    said = bed.kubectl("get", "resourceslices", selector, "-o", "json").stdout
+    return list(json.loads(said)["items"])
+
+
+def wait_for_slice(bed: Bed, node: str) -> None:
+    """Until the node offers its card."""
+    wait_until(
+        f"{node} has one slice with a card",
+        lambda: [len(item["spec"]["devices"]) for item in slices(bed, node)] == [1],
+        SLICE_TIMEOUT_S,
+        explain=lambda: bed.node(node).log("agent").read_text()[-2000:],
+    )

@@ -197,6 +197,7 @@ class KubeClient:
         return decoded(await self._transport.request(call), resource.form, str(call))
 
     async def _pages(self, resource: Resource[T], path: str, query: dict[str, str]) -> Listed[T]:
+        # The form is only known at run time, which mypy has no words for.
         page_form = cast("type[Listing[T]]", Listing[resource.form])  # type: ignore[name-defined]
         items: tuple[T, ...] = ()
         while True:

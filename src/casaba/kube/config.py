@@ -56,7 +56,7 @@ def load_config(
         return _from_file(Path(named))
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return _in_cluster(environ, service_account)
-    home = Path(environ.get("HOME", "/root")) / ".kube" / "config"
+    home = Path(environ.get("HOME") or Path.home()) / ".kube" / "config"
     if home.exists():
         return _from_file(home)
     raise KubeConfigError(

@@ -149,9 +149,11 @@ def _translated(call: Call, server: str) -> Iterator[None]:
         yield
     except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
         raise Untrusted(
-            f"{call}: no TLS with {server}: {error}; "
+            f"{call}: no TLS with {server}: {error.__cause__ or error}; "
             "check certificate-authority, tls-server-name and the client certificate"
         ) from error
+    except aiohttp.ClientConnectorError as error:
+        raise Unreachable(f"{call}: no answer from {server}: {error.__cause__ or error}") from error
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         reason = str(error) or type(error).__name__
         raise Unreachable(f"{call}: no answer from {server}: {reason}") from error

@@ -42,6 +42,10 @@ LAST_RETRY_S = 30.0
 SETTLED_S = 5.0
 """A watch that lasted this long did work, even if it brought nothing."""
 
+BOOKMARK_OVERDUE_S = 150.0
+"""A server sends a bookmark about each minute. One that kept silent for this long may be behind
+the version asked for, as after a restored backup, and would stay silent until it has caught up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Synced:
@@ -64,7 +68,14 @@ class _Watch:
 
     @property
     def worked(self) -> bool:
-        return self.brought_news or time.monotonic() - self.opened_at_s >= SETTLED_S
+        return self.brought_news or self._lasted_s() >= SETTLED_S
+
+    @property
+    def was_silent_too_long(self) -> bool:
+        return not self.brought_news and self._lasted_s() >= BOOKMARK_OVERDUE_S
+
+    def _lasted_s(self) -> float:
+        return time.monotonic() - self.opened_at_s
 
 
 class Informer(Generic[T]):
@@ -183,6 +194,8 @@ class Informer(Generic[T]):
     async def _reopen(self, watch: _Watch) -> None:
         """After a clean end: at once, unless the server ends every watch at once."""
         self.close()
+        if watch.was_silent_too_long:
+            self._version = None
         if watch.worked:
             self._backoff.reset()
         else:
@@ -198,7 +211,7 @@ class Informer(Generic[T]):
         if isinstance(error, Refused) and error.retry_after_s:
             delay_s = max(delay_s, error.retry_after_s)
         log.warning(
-            "kube_watch_interrupted",
+            "kube.watch_interrupted",
             extra={
                 "error": str(error),
                 "retry_in_s": round(delay_s, 2),
@@ -236,7 +249,7 @@ class Informer(Generic[T]):
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
             log.error(
-                "kube_object_not_understood",
+                "kube.object_not_understood",
                 extra={
                     "resource": self._resource.plural,
                     "object": f"{identity.namespace}/{identity.name}",

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
-from grpclib.const import Cardinality, Handler
+from google.protobuf.empty_pb2 import Empty
+from grpclib.const import Cardinality, Handler, Status
+from grpclib.exceptions import GRPCError
 from grpclib.protocol import H2Protocol
 from grpclib.server import Server, Stream
 
@@ -55,6 +57,12 @@ class DraDriver(Protocol):
         self, claims: Sequence[ClaimReference]
     ) -> Mapping[ClaimUid, ClaimError | None]:
         """Take them away again; never raises for a single claim."""
+
+
+class _Servable(Protocol):
+    """What grpclib takes for a service."""
+
+    def __mapping__(self) -> dict[str, Handler]: ...
 
 
 class _Endpoint:
@@ -132,6 +140,18 @@ def _device(messages: Any, device: PreparedDevice) -> Any:
     return message
 
 
+class _NoHealth:
+    """A proper "unimplemented" for the kubelet's health stream (KEP-4680), which kubelets of 1.36
+    ask every driver for; grpclib's own lacks a header and fills the kubelet's log."""
+
+    def __mapping__(self) -> dict[str, Handler]:
+        async def answer(_: Stream[Empty, Empty]) -> None:
+            raise GRPCError(Status.UNIMPLEMENTED, f"{DRIVER_NAME} reports no device health")
+
+        handler = Handler(answer, Cardinality.UNARY_STREAM, Empty, Empty)
+        return {"/v1alpha1.DRAResourceHealth/NodeWatchResources": handler}
+
+
 def registration_endpoint(socket: Path, registered: Callable[[str | None], None]) -> _Endpoint:
     """The registration service; `registered` hears the kubelet's error, or None."""
 
@@ -180,7 +200,7 @@ def socket_paths(plugin_dir: Path, registry_dir: Path, pod_uid: str | None) -> S
 class _ClosingServer(Server):
     """grpclib's server, which at its end also drops the connections that clients keep open."""
 
-    def __init__(self, endpoints: Sequence[_Endpoint]) -> None:
+    def __init__(self, endpoints: Sequence[_Servable]) -> None:
         super().__init__(endpoints)
         self._connections: WeakSet[H2Protocol] = WeakSet()
 
@@ -207,7 +227,7 @@ class DraServer:
     ) -> None:
         self._paths = paths
         endpoints = [dra_endpoint(driver, pb) for pb in (dra_v1_pb2, dra_v1beta1_pb2)]
-        self._dra = _ClosingServer(endpoints)
+        self._dra = _ClosingServer([*endpoints, _NoHealth()])
         self._registration = _ClosingServer([registration_endpoint(paths.dra, registered)])
 
     async def __aenter__(self) -> "DraServer":

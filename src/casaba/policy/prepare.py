@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from casaba.errors import PrepareRefused
+from casaba.errors import NoRoom, PrepareRefused
 from casaba.model.claim import AllocatedClaim, Share
 from casaba.model.gpu import Gpu
 from casaba.model.ids import DeviceName, NodeName, RequestName
@@ -53,7 +53,8 @@ def plan_prepare(
 ) -> PreparePlan:
     """The plan for a claim, given the other claims that this node serves already.
 
-    Raises PrepareRefused, naming the value, when the claim can't be served here.
+    Raises PrepareRefused, naming the value, when the claim can't be served here; NoRoom if that
+    may change.
     """
     _check_devices(claim, facts)
     others = [share for other in promised if other.uid != claim.uid for share in other.shares]
@@ -90,7 +91,7 @@ def _check_room(claim: AllocatedClaim, others: list[Share], facts: NodeFacts) ->
         cores = sum(share.cores_percent for share in shares)
         card = facts.gpus[name].memory_bytes
         if memory > card or cores > FULL_CORES_PERCENT:
-            raise PrepareRefused(
+            raise NoRoom(
                 f"device {name!r} would be promised {format_binary(memory)} of "
                 f"{format_binary(card)} memory and {cores} of {FULL_CORES_PERCENT} cores: "
                 "another claim that is still in use has taken it; is there a second scheduler?"

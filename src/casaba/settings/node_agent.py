@@ -44,5 +44,12 @@ class NodeAgentSettings:
     pod_uid: str | None = None
     """UID of the agent's own pod, so that two of them can overlap; None on a host."""
 
+    room_wait_s: float = 20.0
+    """How long a prepare waits for another claim to give back a card, in seconds.
+
+    A pod deleted by force frees its claim before the kubelet has ended its containers. Waiting
+    costs seconds, a refusal the kubelet's back-off. Less than the kubelet's 45 s for a call.
+    """
+
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     """Numbers of every policy file."""

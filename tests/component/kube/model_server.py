@@ -51,6 +51,7 @@ class OpenWatch:
 
     def __init__(self, request: web.Request) -> None:
         self._request = request
+        self.since = int(request.query["resourceVersion"])
         self.response = web.StreamResponse(headers={"Content-Type": "application/json"})
         self.ended = asyncio.Event()
 
@@ -181,7 +182,8 @@ class ModelServer:
     async def _record(self, kind: str, object_: Object, pieces: int) -> None:
         self.log.append((self.version, kind, object_))
         for watch in self.watches:
-            await watch.send(kind, object_, pieces=pieces)
+            if watch.since < self.version:
+                await watch.send(kind, object_, pieces=pieces)
 
     async def _nodes(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request)
@@ -205,14 +207,13 @@ class ModelServer:
             return answer.response()
         watch = OpenWatch(request)
         await watch.response.prepare(request)
-        since = int(request.query["resourceVersion"])
-        if since < self.compacted:
+        if watch.since < self.compacted:
             await watch.send("ERROR", EXPIRED.status())
             await self._count_watch()
             return watch.response
         self.watches.append(watch)
         for version, kind, object_ in list(self.log):
-            if version > since:
+            if version > watch.since:
                 await watch.send(kind, object_)
         await self._count_watch()
         try:

@@ -22,6 +22,7 @@ from casaba.kube import (
     ObjectKey,
     Synced,
     Unreachable,
+    watching,
 )
 from casaba.wire.kubernetes import Node
 from tests.component.kube.model_server import EXPIRED, Answer, ModelServer
@@ -223,7 +224,7 @@ async def test_one_object_that_is_not_understood_does_not_stop_the_others(
         await server.send("MODIFIED", strange)
         await server.put("a")
         assert await waiting == ["+a"]
-    lines = [r for r in caplog.records if r.message == "kube_object_not_understood"]
+    lines = [r for r in caplog.records if r.message == "kube.object_not_understood"]
     assert len(lines) == 2
     assert vars(lines[0])["object"] == "/strange"
 
@@ -241,6 +242,20 @@ async def test_a_stream_that_is_no_watch_is_left_and_opened_again(
         await server.watched(2)
         await server.put("a")
         assert await waiting == ["=", "+a"]
+
+
+async def test_a_server_that_is_behind_our_version_is_found_by_its_silence(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "BOOKMARK_OVERDUE_S", 0.0)
+    server.version = 1000
+    async with following(server.url) as nodes:
+        waiting = asyncio.create_task(news(nodes, 3))
+        await server.watched()
+        server.version = 10  # a backup was restored
+        await server.put("a")
+        server.end_watches()
+        assert await waiting == ["=", "+a", "="]
 
 
 async def test_half_an_event_before_the_end_says_nothing(server: ModelServer) -> None:

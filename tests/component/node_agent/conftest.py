@@ -31,6 +31,9 @@ class NodeUnderTest:
     paths: HostPaths
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
     boot_id: str = "first-boot"
+    room_wait_s: float = 0.0
+    read_claims: list[str] = field(default_factory=list)
+    """Names of the claims that the agent has read, in order."""
 
     def add_claim(self, name: str, uid: str, *results: dict[str, Any]) -> None:
         """Let the API server have an allocated claim."""
@@ -43,6 +46,7 @@ class NodeUnderTest:
         """A newly started agent."""
 
         async def read_claim(namespace: str, name: str) -> ResourceClaim:
+            self.read_claims.append(name)
             return msgspec.convert(self.claims[name], ResourceClaim)
 
         facts = NodeFacts(
@@ -58,6 +62,7 @@ class NodeUnderTest:
             facts=facts,
             boot_id=BootId(self.boot_id),
             entries=Checkpoint(self.paths.checkpoint_dir).load(),
+            room_wait_s=self.room_wait_s,
         )
 
     def leftovers(self) -> list[str]:

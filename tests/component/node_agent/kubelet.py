@@ -48,6 +48,13 @@ async def plugin_info(socket: Path) -> Any:
     )
 
 
+async def health(socket: Path) -> Any:
+    """The first answer of the health stream that kubelets of 1.36 ask for."""
+    async with grpc.aio.insecure_channel(f"unix://{socket}") as channel:
+        method = "/v1alpha1.DRAResourceHealth/NodeWatchResources"
+        return await channel.unary_stream(method)(b"", timeout=10).read()
+
+
 async def _unary(socket: Path, method: str, request: Any, answer: Any) -> Any:
     async with grpc.aio.insecure_channel(f"unix://{socket}") as channel:
         call = channel.unary_unary(

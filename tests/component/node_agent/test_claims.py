@@ -1,9 +1,11 @@
 """Claims through the kubelet's door."""
 
+import asyncio
 import stat
 import uuid
 from pathlib import Path
 
+import grpc.aio
 import pytest
 
 from casaba.errors import InvalidInput
@@ -11,7 +13,7 @@ from casaba.net.dra_sockets import socket_paths
 from casaba.wire._proto import dra_v1beta1_pb2
 from casaba.wire.policy_file import parse_policy
 from tests.component.node_agent.conftest import NodeUnderTest, Serve, result
-from tests.component.node_agent.kubelet import Kubelet, plugin_info
+from tests.component.node_agent.kubelet import Kubelet, health, plugin_info
 from tests.unit.values import A10, GIB
 
 UID = "11111111-2222-3333-4444-555555555555"
@@ -122,6 +124,32 @@ async def test_only_as_many_as_fit_when_all_come_at_once(node: NodeUnderTest, se
         assert len(again[refused[0][1]].devices) == 1
         await Kubelet(sockets.dra).unprepare(*claims)
     assert node.leftovers() == []
+
+
+async def test_a_prepare_waits_for_the_pod_before_it_to_go(
+    node: NodeUnderTest, serve: Serve
+) -> None:
+    """A pod deleted by force frees its claim on the API server before its containers end."""
+    first, second = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
+    node.add_claim("first", first, result(memory="20Gi"))
+    node.add_claim("second", second, result(memory="20Gi"))
+    node.room_wait_s = 10.0
+    async with serve() as sockets, asyncio.TaskGroup() as group:
+        kubelet = Kubelet(sockets.dra)
+        await kubelet.prepare(("first", first))
+        waiting = group.create_task(kubelet.prepare(("second", second)))
+        while "second" not in node.read_claims:
+            await asyncio.sleep(0.01)
+        assert (await kubelet.unprepare(("first", first)))[first].error == ""
+        assert len((await waiting)[second].devices) == 1
+
+
+async def test_health_is_not_offered(serve: Serve) -> None:
+    async with serve() as sockets:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await health(sockets.dra)
+    assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert "reports no device health" in (refused.value.details() or "")
 
 
 async def test_promises_of_an_earlier_boot_do_not_count(node: NodeUnderTest, serve: Serve) -> None:

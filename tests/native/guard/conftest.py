@@ -3,6 +3,7 @@
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,36 @@ def driver() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", params=["asan", "tsan"])
+def sanitized_guard(request: pytest.FixtureRequest) -> Path:
+    """The guard under gcc's address or thread sanitizer."""
+    library = ROOT / "build" / "native" / str(request.param) / "libcasaba_guard.so"
+    make(library)
+    return library
+
+
 @pytest.fixture
 def machine(tmp_path: Path, driver: Path, guard: Path) -> Machine:
     """A host with two virtual cards and no claims."""
     return Machine(tmp_path, driver, guard)
+
+
+@pytest.fixture(scope="session")
+def include() -> Path:
+    """The folder of the native contracts."""
+    return ROOT / "native" / "include"
+
+
+@pytest.fixture(scope="session")
+def compile_c(tmp_path_factory: pytest.TempPathFactory, include: Path) -> Callable[..., Path]:
+    """Compiles programs/NAME with gcc and further arguments."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def compile_one(name: str, *arguments: str | Path) -> Path:
+        product = folder / f"{len(list(folder.iterdir()))}-{Path(name).stem}"
+        source = Path(__file__).with_name("programs") / name
+        command = ["gcc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+        subprocess.run([*command, "-o", product, source, *arguments], check=True)
+        return product
+
+    return compile_one

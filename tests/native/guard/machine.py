@@ -43,9 +43,7 @@ class Budget:
     def change(self, memory_bytes: int) -> None:
         """Change the limit of every card, in place, as the agent does."""
         cards = tuple(replace(card, memory_bytes=memory_bytes) for card in self.policy.cards)
-        self.policy = replace(
-            self.policy, cards=cards, generation=self.policy.generation + 1
-        )
+        self.policy = replace(self.policy, cards=cards, generation=self.policy.generation + 1)
         with self.policy_file.open("r+b") as file:
             for offset, content in change_policy(file.read(), self.policy):
                 file.seek(offset)

@@ -1,8 +1,6 @@
 """A process under the guard (or beside it) whose driver calls a test makes one by one."""
 
 import json
-import os
-import signal
 import struct
 import subprocess
 import sys
@@ -36,6 +34,7 @@ class Tenant:
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Start it; it finds the driver and the guard through its environment."""
         self.guarded = "LD_PRELOAD" in environment
+        self.printed: str | None = None
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", PROGRAM],
             env=dict(environment),
@@ -63,7 +62,7 @@ class Tenant:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            _, printed = self.process.communicate()
+            printed = self.end()
             raise AssertionError(f"the tenant ended with {self.process.returncode}: {printed}")
         reply: dict[str, Any] = json.loads(line)
         return reply
@@ -91,10 +90,10 @@ class Tenant:
         address: int | None = reply["address"]
         return address
 
-    def search(self, name: str, *, handle: int = 0, version: str | None = None) -> int:
-        """dlsym or dlvsym with any handle; 0 is RTLD_DEFAULT. 0: not found."""
-        reply = self._ask({"do": "search", "name": name, "handle": handle, "symbol": version})
-        address: int = reply["address"]
+    def search(self, name: str, *, version: str | None = None, in_driver: bool = False) -> int:
+        """dlsym, or dlvsym, with RTLD_DEFAULT or libcuda's handle. 0: not found."""
+        request = {"do": "search", "name": name, "symbol": version, "in_driver": in_driver}
+        address: int = self._ask(request)["address"]
         return address
 
     def object_at(self, address: int | None) -> str | None:
@@ -119,15 +118,14 @@ class Tenant:
 
     def end(self) -> str:
         """Let it end; returns what it printed to stderr."""
-        if self.process.returncode is not None:
-            return ""
-        _, printed = self.process.communicate(timeout=30)
-        return printed
+        if self.printed is None:
+            _, self.printed = self.process.communicate(timeout=30)
+        return self.printed
 
     def kill(self) -> None:
         """End it with SIGKILL, at whatever it is doing."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.communicate(timeout=30)
+        self.process.kill()
+        self.end()
 
     def start(self, device: int = 0) -> int:
         """cuInit and a context on a device; returns the context."""

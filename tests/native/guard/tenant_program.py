@@ -42,8 +42,9 @@ def address_of(request: dict[str, Any]) -> int | None:
 
 
 def search(request: dict[str, Any]) -> int:
-    """dlsym, or dlvsym when a version is named, with any handle."""
-    arguments = [ctypes.c_void_p(request["handle"]), request["name"].encode()]
+    """dlsym, or dlvsym when a version is named."""
+    handle = library("cu")._handle if request["in_driver"] else None
+    arguments = [ctypes.c_void_p(handle), request["name"].encode()]
     if request["symbol"] is not None:
         arguments.append(request["symbol"].encode())
     find = getattr(ctypes.CDLL(None), "dlsym" if request["symbol"] is None else "dlvsym")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from casaba.aiokit.locks import KeyedLocks
-from casaba.errors import CasabaError, HostError
+from casaba.errors import CasabaError, HostError, NoRoom
 from casaba.model.claim import AllocatedClaim
 from casaba.model.ids import BootId, ClaimUid, claim_uid
 from casaba.model.prepared import CheckpointEntry, PreparedDevice
@@ -36,13 +36,16 @@ class ClaimServer:
         facts: NodeFacts,
         boot_id: BootId,
         entries: Mapping[ClaimUid, CheckpointEntry],
+        room_wait_s: float,
     ) -> None:
         self._read_claim = read_claim
         self._files = files
         self._facts = facts
         self._boot_id = boot_id
         self._entries = dict(entries)
+        self._room_wait_s = room_wait_s
         self._locks = KeyedLocks[str]()
+        self._given_back = asyncio.Condition()
 
     async def prepare(
         self, claims: Sequence[ClaimReference]
@@ -72,7 +75,7 @@ class ClaimServer:
 
     async def _prepare(self, ref: ClaimReference, uid: ClaimUid) -> PreparePlan:
         claim = allocated_claim(await self._read_claim(ref.namespace, ref.name), uid)
-        plan = plan_prepare(claim, self._promised(), self._facts)
+        plan = await self._plan(claim)
         before = self._entries.get(uid)
         entry = CheckpointEntry(claim=claim, boot_id=self._boot_id)
         self._entries[uid] = entry
@@ -85,6 +88,23 @@ class ClaimServer:
             raise
         return plan
 
+    async def _plan(self, claim: AllocatedClaim) -> PreparePlan:
+        """The plan, once there is room; whoever gets it must promise before it waits again."""
+        deadline_s = asyncio.get_running_loop().time() + self._room_wait_s
+        while True:
+            try:
+                return plan_prepare(claim, self._promised(), self._facts)
+            except NoRoom:
+                if not await self._something_given_back(deadline_s):
+                    raise
+
+    async def _something_given_back(self, deadline_s: float) -> bool:
+        try:
+            async with asyncio.timeout_at(deadline_s), self._given_back:
+                return await self._given_back.wait()
+        except TimeoutError:
+            return False
+
     def _promised(self) -> list[AllocatedClaim]:
         entries = self._entries.values()
         return [entry.claim for entry in entries if entry.boot_id == self._boot_id]
@@ -95,6 +115,8 @@ class ClaimServer:
             async with self._locks.of(uid):
                 await asyncio.to_thread(self._files.remove, uid)
                 self._entries.pop(uid, None)
+            async with self._given_back:
+                self._given_back.notify_all()
         except CasabaError as error:
             return _refusal("unprepare", ref, error)
         log.info("claim.unprepared", extra=_named(ref))

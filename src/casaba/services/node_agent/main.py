@@ -70,6 +70,7 @@ def _claim_server(client: KubeClient, settings: NodeAgentSettings, host: ReadyHo
         facts=facts,
         boot_id=host.boot_id,
         entries=host.entries,
+        room_wait_s=settings.room_wait_s,
     )
 
 

@@ -1,0 +1,2 @@
+/* A library that does nothing: what every preload costs. */
+int empty;
