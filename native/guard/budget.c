@@ -75,12 +75,25 @@ static bool read_policy(struct budget *budget, const char *path) {
     return true;
 }
 
+/* The kernel frees the highest descriptor of a killed process first. The lock must go after the
+ * driver has let go of the memory, so it takes the lowest number there is; but never a standard
+ * stream's, to which the program writes even where it was closed. */
+static void lower_descriptor(struct budget *budget) {
+    int lower = fcntl(budget->descriptor, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+    if (lower < 0) return;
+    bool better = lower < budget->descriptor || budget->descriptor < FIRST_DESCRIPTOR;
+    close(better ? budget->descriptor : lower);
+    if (better) budget->descriptor = lower;
+}
+
 static bool open_descriptor(struct budget *budget) {
     char path[MAX_BUDGET_PATH + sizeof PATH_REGION];
     snprintf(path, sizeof path, "%s/%s", budget->folder, PATH_REGION);
     if (!budget->region) budget->region = region_map(path, &budget->identity);
     budget->descriptor = budget->region ? region_open(path, &budget->identity) : -1;
-    return budget->descriptor >= 0;
+    if (budget->descriptor < 0) return false;
+    lower_descriptor(budget);
+    return true;
 }
 
 static struct card *card_for(const uint8_t uuid[16], const char *path) {
@@ -123,16 +136,6 @@ static bool attach_folder(const char *folder) {
     budget->slot = NO_SLOT;
     snprintf(budget->folder, sizeof budget->folder, "%s", folder);
     return read_policy(budget, path) && open_descriptor(budget) && add_to_cards(budget, path);
-}
-
-/* The kernel frees the highest descriptor of a killed process first. The lock must go after the
- * driver has let go of the memory, so it takes the lowest number there is. */
-static void lower_descriptor(struct budget *budget) {
-    int lower = fcntl(budget->descriptor, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
-    if (lower < 0) return;
-    bool better = lower < budget->descriptor || budget->descriptor < FIRST_DESCRIPTOR;
-    close(better ? budget->descriptor : lower);
-    if (better) budget->descriptor = lower;
 }
 
 int budgets_attach(void) {

@@ -9,10 +9,6 @@
 #include "keep_errno.h"
 #include "loader.h"
 
-#ifndef RTLD_NEXT
-#define RTLD_NEXT ((void *)-1l)
-#endif
-
 typedef void function(void);
 
 struct hook {

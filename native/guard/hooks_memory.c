@@ -160,25 +160,34 @@ EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t
     return result;
 }
 
-/* Gives an address back to the driver: `real` is either form of cuMemFree. */
-#define FREE(real, pointer)                                            \
-    do {                                                               \
-        struct handle handle, stale;                                   \
-        bool charged = handles_take(MEMORY, pointer, &handle);         \
-        CUresult result = real(pointer);                               \
-        if (charged && result == CUDA_SUCCESS) account_return(&handle.charge); \
-        if (charged && result != CUDA_SUCCESS) handles_add(&handle, &stale);   \
-        return result;                                                 \
-    } while (0)
+/* What was remembered of a block, taken out before the driver frees it. */
+static struct handle forget(CUdeviceptr pointer) {
+    struct handle block = {.kind = NO_HANDLE};
+    handles_take(MEMORY, pointer, &block);
+    return block;
+}
+
+/* After the driver's answer: give the charge back, or remember the block again. */
+static CUresult settle_free(CUresult result, struct handle *block) {
+    struct handle stale;
+    if (block->kind == NO_HANDLE) return result;
+    if (result == CUDA_SUCCESS)
+        account_return(&block->charge);
+    else
+        handles_add(block, &stale);
+    return result;
+}
 
 EXPORTED CUresult cuMemFree_v2(CUdeviceptr pointer) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemFree_v2);
-    FREE(real, pointer);
+    struct handle block = forget(pointer);
+    return settle_free(real(pointer), &block);
 }
 
 EXPORTED CUresult cuMemFree(CUdeviceptr_v1 pointer) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemFree);
-    FREE(real, pointer);
+    struct handle block = forget(pointer);
+    return settle_free(real(pointer), &block);
 }

@@ -1,6 +1,6 @@
 # The guard: one shared library a program never notices, for both architectures.
 GUARD_SOURCES := $(sort $(wildcard guard/*.c))
-GUARD_HEADERS := $(wildcard guard/*.h) $(wildcard include/*)
+GUARD_INPUTS  := $(GUARD_SOURCES) $(wildcard guard/*.h guard/*.S include/*) guard/module.mk
 GUARD_LINK    := -shared -Wl,-soname,libcasaba_guard.so -Wl,-Bsymbolic \
                  -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noexecstack
 GUARD_CFLAGS  := $(CFLAGS) -D_GNU_SOURCE -ftls-model=initial-exec -Iguard
@@ -12,7 +12,7 @@ $(OUT)/guard/exports.map: include/hooks.def guard/module.mk
 	@{ echo '{ global: dlsym; dlvsym;'; $(GUARD_NAMES); echo 'local: *; };'; } > $@
 
 define GUARD_FOR
-$(call guard_library,$(1)): $(GUARD_SOURCES) guard/stub_$(1).S $(GUARD_HEADERS) $(OUT)/guard/exports.map
+$(call guard_library,$(1)): $(GUARD_INPUTS) $(OUT)/guard/exports.map
 	@mkdir -p $$(@D)
 	$(ZIG) -target $(call zig_target,$(1)) $(GUARD_CFLAGS) -s $(GUARD_LINK) \
 	    -Wl,--version-script=$(OUT)/guard/exports.map -o $$@ \
@@ -28,7 +28,7 @@ $(OUT)/guard/exports_sanitized.map: include/hooks.def guard/module.mk
 	@{ echo '{ global:'; $(GUARD_NAMES); echo 'local: *; };'; } > $@
 
 define GUARD_SANITIZED
-$(OUT)/$(1)/libcasaba_guard.so: $(GUARD_SOURCES) $(GUARD_HEADERS) $(OUT)/guard/exports_sanitized.map
+$(OUT)/$(1)/libcasaba_guard.so: $(GUARD_INPUTS) $(OUT)/guard/exports_sanitized.map
 	@mkdir -p $$(@D)
 	gcc $(GUARD_CFLAGS) -g -fsanitize=$(2) $(GUARD_LINK) \
 	    -Wl,--version-script=$(OUT)/guard/exports_sanitized.map -o $$@ $(GUARD_SOURCES)

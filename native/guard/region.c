@@ -9,10 +9,6 @@
 #include "message.h"
 #include "shared_file.h"
 
-#ifndef F_OFD_SETLK
-#define F_OFD_SETLK 37
-#endif
-
 static int open_file(const char *path) {
     int descriptor = open(path, O_RDWR | O_CLOEXEC);
     if (descriptor < 0)

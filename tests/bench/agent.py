@@ -20,7 +20,7 @@ from tests.bench.figures import Figure, percentile
 from tests.cluster.bed import Bed, gpu_node, up
 from tests.cluster.settings import BedSettings, default_state
 
-_NAME = "casaba-bench"
+_NAME = "casababench"
 _CALLS = 100
 _IDLE_CLAIMS = 20
 _IDLE_S = 60.0

@@ -10,7 +10,7 @@ from cyclopts import App
 from rich.console import Console
 
 from casaba.cli.exits import exit_code_of
-from casaba.cli.run import DEFAULT_MODEL, simulated_host
+from casaba.cli.run import DEFAULT_MODEL, SIMULATED_BUDGETS, simulated_host
 from casaba.errors import CasabaError
 from casaba.node.guard_library import native_dir
 from casaba.node.run_folders import own_folder, sweep_runs
@@ -34,6 +34,7 @@ def demo() -> None:
         command=(),
         driver_root=simulated_driver_dir(),
         simulated_model=DEFAULT_MODEL,
+        budgets=SIMULATED_BUDGETS,
     )
     environment = make_slice(settings, os.environ, simulated_state=state)
     for title, command in _steps():

@@ -2,7 +2,9 @@
 
 import argparse
 import asyncio
+import asyncio.sslproto
 import contextlib
+import ctypes
 import gc
 import os
 import signal
@@ -20,13 +22,26 @@ from casaba.settings.node_agent import NodeAgentSettings
 _GC_THRESHOLDS = (50_000, 50, 1000)
 """Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
 
+_TLS_BUFFER_BYTES = 32 * 1024
+"""Of each connection; asyncio's own is eight times that."""
+
+_M_ARENA_MAX = -8
+_ARENAS = 2
+"""glibc's malloc keeps a heap per thread otherwise (mallopt(3))."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the agent; returns the exit code."""
     flags = _parser().parse_args(arguments)
     log_to_stderr(flags.log_level)
-    gc.set_threshold(*_GC_THRESHOLDS)
+    _spare_memory()
     return exit_code_of("node-agent", lambda: asyncio.run(_until_signal(settings_from(flags))))
+
+
+def _spare_memory() -> None:
+    gc.set_threshold(*_GC_THRESHOLDS)
+    asyncio.sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
+    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 async def _until_signal(settings: NodeAgentSettings) -> None:

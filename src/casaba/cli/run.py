@@ -8,12 +8,16 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from casaba.cli.exits import exit_code_of
+from casaba.model.quantity import parse
 from casaba.node.run_folders import own_folder
 from casaba.services.local_slice.main import run_command, simulated_driver_dir
+from casaba.settings.budgets import BudgetSettings
 from casaba.settings.local_slice import LocalSliceSettings
 from casaba.simulation.gpu_host import enter_gpu_host, make_gpu_host, virtual_cards
 
 DEFAULT_MODEL = "A10"
+SIMULATED_BUDGETS = BudgetSettings(context_size_bytes=0)
+"""A virtual card's contexts take nothing, unless its settings say so."""
 
 app = App(
     name="casaba run",
@@ -30,6 +34,7 @@ def run(
     gpu: str | None = None,
     simulate: str | None = None,
     driver_root: Path = Path("/"),
+    context_size: str | None = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
 ) -> None:
     """Give a command and all that it starts a slice of a card, here and now.
@@ -46,6 +51,9 @@ def run(
         Supply a virtual card (A10, T4, L4 or H200; A10 if no model is given) instead of a real one.
     driver_root:
         Root of the NVIDIA driver's files.
+    context_size:
+        What one CUDA context is taken to cost, as a quantity. For a real card 256Mi if not given,
+        for a virtual one what it takes.
     quiet:
         Leave out the notice on what the limit binds.
     """
@@ -56,8 +64,15 @@ def run(
         gpu=gpu,
         driver_root=simulated_driver_dir() if simulate else driver_root,
         simulated_model=simulate,
+        budgets=_budgets(context_size, simulated=simulate is not None),
     )
     run_command(settings, os.environ, simulated_state=state, quiet=quiet)
+
+
+def _budgets(context_size: str | None, *, simulated: bool) -> BudgetSettings:
+    if context_size is not None:
+        return BudgetSettings(context_size_bytes=parse(context_size))
+    return SIMULATED_BUDGETS if simulated else BudgetSettings()
 
 
 def simulated_host(model: str) -> Path:

@@ -1,5 +1,6 @@
 """HTTP towards one API server: connections, identity, and errors translated at this border."""
 
+import asyncio
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ CONNECT_TIMEOUT_S = 10.0
 READ_BUFFER_BYTES = 256 * 1024
 REFUSAL_BODY_BYTES = 64 * 1024
 """At most this much of a refusal is read."""
+
+REQUESTS_AT_ONCE = 8
+"""More wait for their turn: each connection's TLS buffers are memory that is never given back."""
 
 _DEAD_PEER_OPTIONS = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -73,6 +77,7 @@ class Transport:
         self._user_agent = user_agent
         self._request_timeout_s = request_timeout_s
         self._session: aiohttp.ClientSession | None = None
+        self._turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
     async def __aenter__(self) -> "Transport":
         self._session = aiohttp.ClientSession(
@@ -99,10 +104,11 @@ class Transport:
 
         If cancelled or Unreachable: the server may or may not have done it.
         """
-        response = await self._open(call, self._request_timeout_s)
-        with _translated(call, self._config.server):
-            async with response:
-                return await response.read()
+        async with self._turns:
+            response = await self._open(call, self._request_timeout_s)
+            with _translated(call, self._config.server):
+                async with response:
+                    return await response.read()
 
     async def stream(self, call: Call, *, limit_s: float) -> ByteStream:
         """The body of a good answer as it comes, for at most `limit_s`; raises as `request`."""

@@ -1,4 +1,4 @@
-"""The prepared claims on disk, one file each, so that they outlive the agent and the machine."""
+"""The prepared claims on disk, one file each, so that they outlive the agent."""
 
 import logging
 from dataclasses import dataclass
@@ -36,14 +36,17 @@ class Checkpoint:
             return parse_entry(content)
         except InvalidInput as error:
             aside = path.with_suffix(".damaged")
-            log.error("checkpoint.damaged", extra={"path": str(path), "reason": str(error)})
+            log.warning("checkpoint.damaged", extra={"path": str(path), "reason": str(error)})
             with explained("put aside", path):
                 path.rename(aside)
             return None
 
     def put(self, entry: CheckpointEntry) -> None:
-        """Write an entry durably; raises HostError, and then the old one stays."""
-        write_whole(self._path(entry.claim.uid), build_entry(entry), mode=_PRIVATE, durable=True)
+        """Write an entry; raises HostError, and then the old one stays.
+
+        Not flushed to the disk: what a power cut takes away belongs to a boot that is over.
+        """
+        write_whole(self._path(entry.claim.uid), build_entry(entry), mode=_PRIVATE, durable=False)
 
     def drop(self, uid: ClaimUid) -> None:
         """Remove an entry if there is one; raises HostError."""

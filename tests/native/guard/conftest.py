@@ -17,7 +17,8 @@ HERE = PACKAGE / platform.machine()
 
 def make(*targets: Path) -> None:
     """Build what is not current."""
-    command = ["make", "-s", "-C", ROOT / "native", f"PYTHON={sys.executable}", *targets]
+    command = ["make", "-s", "-C", str(ROOT / "native"), f"PYTHON={sys.executable}"]
+    command += map(str, targets)
     subprocess.run(command, check=True)
 
 
@@ -37,12 +38,15 @@ def driver() -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", params=["asan", "tsan"])
-def sanitized_guard(request: pytest.FixtureRequest) -> Path:
-    """The guard under gcc's address or thread sanitizer."""
-    library = ROOT / "build" / "native" / str(request.param) / "libcasaba_guard.so"
-    make(library)
-    return library
+@pytest.fixture(scope="session")
+def samples() -> dict[str, Path]:
+    """The sample program random_alloc, by its door to the driver."""
+    folder = ROOT / "build" / "native" / "samples"
+    doors = {"linked": "random_alloc", "dlsym": "random_alloc_dlsym"}
+    doors["getproc"] = "random_alloc_getproc"
+    programs = {door: folder / name for door, name in doors.items()}
+    make(*programs.values())
+    return programs
 
 
 @pytest.fixture

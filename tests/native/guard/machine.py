@@ -1,6 +1,7 @@
 """A host with virtual cards and claims, in a folder of its own."""
 
 import os
+import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from casaba.model.ids import GpuUuid
 from casaba.model.limits import CardLimits, CardUsage, Policy
+from casaba.wire import _region_layout
 from casaba.wire.policy_file import build_policy, change_policy
 from casaba.wire.region_file import build_region, parse_usage
 from tests.native.guard.tenant import Tenant
@@ -56,6 +58,12 @@ class Budget:
             opened.seek(offset)
             opened.write(content)
 
+    def refusals(self) -> int:
+        """Requests that the guard refused, by all processes so far."""
+        offset, code = _region_layout.REGION_FILE_REFUSALS
+        (count,) = struct.unpack_from(code, self.region_file.read_bytes(), offset)
+        return int(count)
+
     def usage(self) -> tuple[CardUsage, ...]:
         """What the region says, per card of the policy."""
         return parse_usage(self.region_file.read_bytes(), len(self.policy.cards))
@@ -70,14 +78,14 @@ class Machine:
         self.run_folder, self.cards_folder = folder / "run", folder / "cards"
         self.describe_cards()
 
-    def describe_cards(self, context_mib: int = 0) -> None:
+    def describe_cards(self, context_mib: int = 0, memory_mib: int = CARD_BYTES // MIB) -> None:
         """Write cards.conf; each context takes `context_mib` of its card."""
         self.cards_folder.mkdir(parents=True, exist_ok=True)
         text = "driver_version = 580.126.09\ncuda_version = 13000\ndevice_nodes = ignored\n"
         for number, card in enumerate(CARDS):
             text += (
                 f"[card]\nmodel = A10\nuuid = {card}\nbus_id = 00000000:00:0{number + 3}.0\n"
-                f"minor = {number}\ncontext_mib = {context_mib}\n"
+                f"minor = {number}\ncontext_mib = {context_mib}\nmemory_mib = {memory_mib}\n"
             )
         (self.cards_folder / "cards.conf").write_text(text)
 

@@ -19,7 +19,7 @@ Compile = Callable[..., Path]
 
 def read_elf(library: Path, *options: str) -> str:
     """The output of readelf."""
-    command = ["readelf", "--wide", *options, library]
+    command = ["readelf", "--wide", *options, str(library)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -68,8 +68,8 @@ def test_it_is_built_the_same_elsewhere(guard: Path, tmp_path: Path) -> None:
     """Without the compiler's cache and into other folders."""
     package = tmp_path / "package"
     library = package / guard.parent.name / guard.name
-    command = ["make", "-s", "-C", ROOT / "native", f"PYTHON={sys.executable}", library]
-    command += [f"PACKAGE={package}", f"OUT={tmp_path / 'out'}"]
+    command = ["make", "-s", "-C", str(ROOT / "native"), f"PYTHON={sys.executable}"]
+    command += [str(library), f"PACKAGE={package}", f"OUT={tmp_path / 'out'}"]
     caches = {
         "ZIG_GLOBAL_CACHE_DIR": str(tmp_path / "g"),
         "ZIG_LOCAL_CACHE_DIR": str(tmp_path / "l"),

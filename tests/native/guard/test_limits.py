@@ -124,6 +124,21 @@ def test_physical_memory_of_two_mappings_side_by_side(machine: Machine) -> None:
         assert budget.usage()[0].asked_bytes == 0
 
 
+def test_an_unmap_that_begins_with_memory_of_another_card(machine: Machine) -> None:
+    budget = machine.budget({CARDS[0]: LIMIT})
+    with machine.tenant() as tenant:
+        tenant.start()
+        address = tenant.call("cuMemAddressReserve", bytes(8), LIMIT, 0, 0, 0).number()
+        for device, offset in ((1, 0), (0, LIMIT // 2)):
+            handle = tenant.create(LIMIT // 2, device).number()
+            mapped = tenant.call("cuMemMap", address + offset, LIMIT // 2, 0, handle, 0)
+            assert mapped.result == SUCCESS
+            assert tenant.call("cuMemRelease", handle).result == SUCCESS
+        assert budget.usage()[0].asked_bytes == LIMIT // 2
+        assert tenant.call("cuMemUnmap", address, LIMIT).result == SUCCESS
+        assert budget.usage()[0].asked_bytes == 0
+
+
 def test_physical_memory_is_charged_to_the_card_it_lies_on(machine: Machine) -> None:
     budget = machine.budget({CARDS[0]: LIMIT, CARDS[1]: 2 * LIMIT})
     with machine.tenant() as tenant:

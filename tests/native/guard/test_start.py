@@ -4,6 +4,8 @@ import fcntl
 import os
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -215,8 +217,7 @@ def test_a_slot_says_who_has_it(machine: Machine) -> None:
         assert tenant.alloc(LIMIT + 1) is None
         content = budget.region_file.read_bytes()
         assert struct.unpack_from("<Q", content, at + 24) == (1,)
-        offset, code = region_layout.REGION_FILE_REFUSALS
-        assert struct.unpack_from(code, content, offset) == (1,)
+        assert budget.refusals() == 1
 
 
 def test_the_lock_is_below_the_drivers_descriptors(machine: Machine) -> None:
@@ -230,3 +231,15 @@ def test_the_lock_is_below_the_drivers_descriptors(machine: Machine) -> None:
         drivers = [n for n, path in where.items() if machine.cards_folder in path.parents]
         assert len(lock) == 1
         assert lock[0] < min(drivers)
+
+
+def test_closed_standard_streams_stay_closed(machine: Machine) -> None:
+    """Else what a program writes to stderr would land in the accounts."""
+    budget = machine.budget({CARDS[0]: LIMIT})
+    script = (
+        "import os; os.closerange(0, 3);"
+        "import ctypes; assert ctypes.CDLL('libnvidia-ml.so.1').nvmlInit_v2() == 0;"
+        f"files = [os.path.realpath(f'/proc/self/fd/{{n}}') for n in range(3)];"
+        f"os._exit({str(budget.region_file.resolve())!r} in files)"
+    )
+    subprocess.run([sys.executable, "-c", script], env=machine.environment(), check=True)

@@ -1,39 +1,65 @@
-"""Many threads at once, watched by the sanitizers."""
+"""Many threads at once, watched by gcc's sanitizers."""
 
+import re
 import subprocess
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from tests.native.guard.conftest import ROOT, make
 from tests.native.guard.machine import CARDS, MIB, Machine
 
-LIMIT = 16 * MIB
-SANITIZERS = {"asan": ["-fsanitize=address,undefined"], "tsan": ["-fsanitize=thread"]}
-Compile = Callable[..., Path]
+LIMIT = 256 * MIB
 
 
-def test_threads_share_the_limit(
-    machine: Machine, compile_c: Compile, driver: Path, sanitized_guard: Path
-) -> None:
+@dataclass(frozen=True)
+class Sanitized:
+    """Guard, driver and sample program under one sanitizer."""
+
+    runtime: str
+    folder: Path
+
+    @property
+    def parts(self) -> tuple[Path, Path, Path]:
+        """Guard, driver, program."""
+        driver = self.folder / "simulated_driver" / "libcuda.so.1"
+        return (
+            self.folder / "libcasaba_guard.so",
+            driver,
+            self.folder / "samples" / "random_alloc",
+        )
+
+    def runtime_file(self) -> str:
+        """The sanitizer's runtime, which must come first in the process."""
+        command = ["gcc", f"-print-file-name={self.runtime}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(params=["asan", "tsan"])
+def sanitized(request: pytest.FixtureRequest) -> Sanitized:
+    """Built with it."""
+    name = str(request.param)
+    built = Sanitized(f"lib{name}.so", ROOT / "build" / "native" / name)
+    make(*built.parts)
+    return built
+
+
+def test_threads_share_the_limit(machine: Machine, sanitized: Sanitized) -> None:
     """Both budgets of the card are used, also by split blocks."""
     budgets = [machine.budget({CARDS[0]: LIMIT}, claim=c, context_size=MIB) for c in "ab"]
-    program = compile_c(
-        "racer.c",
-        *SANITIZERS[sanitized_guard.parent.name],
-        f"-Wl,-rpath,{sanitized_guard.parent}",
-        sanitized_guard,
-        driver / "libcuda.so.1",
-        "-pthread",
-    )
-    done = subprocess.run(
-        [program, "1500", "6", str(LIMIT // 2)],
-        env=machine.environment(guarded=False),
-        capture_output=True,
-        text=True,
-    )
+    guard, driver, program = sanitized.parts
+    environment = machine.environment(guarded=False) | {
+        "LD_PRELOAD": f"{sanitized.runtime_file()}:{guard}",
+        "LD_LIBRARY_PATH": str(driver.parent),
+    }
+    command = [str(program), "--seconds=2", "--threads=6", "--max-mib=350", "--blocks=8"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    granted, refused = map(int, done.stdout.split())
-    assert granted > 100
-    assert refused > 0
-    for budget in budgets:
-        (usage,) = budget.usage()
-        assert (usage.asked_bytes, usage.overhead_bytes) == (0, 0)
+    counts = re.search(r"(\d+) allocations, (\d+) refusals", done.stdout)
+    assert counts
+    assert int(counts[1]) > 50
+    assert int(counts[2]) > 0
+    assert [budget.usage()[0].asked_bytes for budget in budgets] == [0, 0]
+    # The program ends with the primary context that it opened the device with.
+    assert sum(budget.usage()[0].overhead_bytes for budget in budgets) == MIB
