@@ -32,8 +32,8 @@ class NodeUnderTest:
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
     boot_id: str = "first-boot"
     room_wait_s: float = 0.0
-    read_claims: list[str] = field(default_factory=list)
-    """Names of the claims that the agent has read, in order."""
+    on_read: Callable[[str], None] = lambda _: None
+    """Hears the name of each claim that the agent reads."""
 
     def add_claim(self, name: str, uid: str, *results: dict[str, Any]) -> None:
         """Let the API server have an allocated claim."""
@@ -46,7 +46,7 @@ class NodeUnderTest:
         """A newly started agent."""
 
         async def read_claim(namespace: str, name: str) -> ResourceClaim:
-            self.read_claims.append(name)
+            self.on_read(name)
             return msgspec.convert(self.claims[name], ResourceClaim)
 
         facts = NodeFacts(

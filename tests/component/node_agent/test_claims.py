@@ -137,9 +137,10 @@ async def test_a_prepare_waits_for_the_pod_before_it_to_go(
     async with serve() as sockets, asyncio.TaskGroup() as group:
         kubelet = Kubelet(sockets.dra)
         await kubelet.prepare(("first", first))
+        read = asyncio.Event()
+        node.on_read = lambda _: read.set()
         waiting = group.create_task(kubelet.prepare(("second", second)))
-        while "second" not in node.read_claims:
-            await asyncio.sleep(0.01)
+        await read.wait()
         assert (await kubelet.unprepare(("first", first)))[first].error == ""
         assert len((await waiting)[second].devices) == 1
 
