@@ -4,16 +4,18 @@
 PYTHON3      ?= python3
 VENV         := .venv
 PY           := $(VENV)/bin/python
+PIP          := $(PY) -m pip install --quiet --disable-pip-version-check
 PYTEST       := $(PY) -m pytest
 NODES        ?= 2
 
 .PHONY: setup native demo check lint test e2e programs bench cluster-up cluster-down clean generate
 
 setup: $(VENV)/.ready
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml requirements.txt
+	@echo "making $(VENV) (once; two minutes)"
 	$(PYTHON3) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[dev]'
+	$(PIP) -r requirements.txt
+	$(PIP) --no-build-isolation --no-deps -e .
 	touch $@
 
 native: setup
