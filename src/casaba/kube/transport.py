@@ -28,7 +28,7 @@ _DEAD_PEER_OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 9_000),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 7_000),
 )
 """Seconds, seconds, count, milliseconds: a peer that is gone without a word is noticed within
 10 s, on idle streams by probes and on busy ones by unacknowledged bytes."""

@@ -50,14 +50,27 @@ def install_guard(source: Path, state_dir: Path, release: str) -> str:
     return version
 
 
-def guard_spec(state_dir: Path, version: str) -> bytes:
-    """The CDI spec that mounts the guard and `/etc/ld.so.preload`, read-only."""
-    folder = state_dir / "guard" / version
+def guard_spec(state_dir: Path) -> bytes:
+    """The CDI spec that mounts a guard and `/etc/ld.so.preload`, read-only.
+
+    It has a device for every version on the host: a container that is started again in its pod
+    asks for the one that its claim was prepared with.
+    """
+    installed = sorted(folder for folder in (state_dir / "guard").iterdir() if _is_whole(folder))
+    return cdi.build_spec(cdi.GUARD_CLASS, tuple(_guard_device(folder) for folder in installed))
+
+
+def _is_whole(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in (GUARD_LIBRARY, _PRELOAD))
+
+
+def _guard_device(folder: Path) -> cdi.CdiDevice:
+    library = _inside(folder.name) / GUARD_LIBRARY
     mounts = (
-        cdi.BindMount(host=folder / GUARD_LIBRARY, container=_inside(version) / GUARD_LIBRARY),
+        cdi.BindMount(host=folder / GUARD_LIBRARY, container=library),
         cdi.BindMount(host=folder / _PRELOAD, container=CONTAINER_PRELOAD_FILE),
     )
-    return cdi.build_spec(cdi.GUARD_CLASS, (cdi.CdiDevice(name=version, mounts=mounts),))
+    return cdi.CdiDevice(name=folder.name, mounts=mounts)
 
 
 def _inside(version: str) -> PurePath:

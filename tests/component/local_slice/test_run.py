@@ -133,6 +133,33 @@ def test_no_driver_is_told_and_exits_3(environment: dict[str, str], tmp_path: Pa
     assert done.returncode == 3
 
 
+BINDING = """
+import pynvml
+pynvml.nvmlInit()
+card = pynvml.nvmlDeviceGetHandleByIndex(0)
+for version in (None, pynvml.nvmlMemory_v2):
+    print(pynvml.nvmlDeviceGetMemoryInfo(card, version=version).total // 2**20, "MiB")
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        (("-c", BINDING), "10240 MiB\n10240 MiB\n"),
+        (("-m", "nvitop", "-1"), "/ 10240MiB"),
+        (("-m", "gpustat", "--no-color"), "0 / 10240 MB"),
+    ],
+    ids=["nvidia-ml-py", "nvitop", "gpustat"],
+)
+def test_unmodified_clients_show_the_slice(
+    environment: dict[str, str], client: tuple[str, ...], text: str
+) -> None:
+    done = run(environment, command(sys.executable, *client))
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_nothing_is_left_of_runs_that_are_over(environment: dict[str, str], tmp_path: Path) -> None:
     for _ in range(3):
         run(environment, command("true"))

@@ -50,7 +50,7 @@ def make_host_ready(settings: NodeAgentSettings) -> ReadyHost:
 
 def _install_guard(paths: HostPaths) -> str:
     version = install_guard(native_dir() / GUARD_LIBRARY, paths.state_dir, __version__)
-    spec = guard_spec(paths.state_dir, version)
+    spec = guard_spec(paths.state_dir)
     write_whole(paths.cdi_dir / cdi.GUARD_SPEC_FILE, spec, durable=False)
     return version
 
