@@ -15,6 +15,7 @@ from casaba.model.ids import BootId, ClaimUid
 from casaba.net.dra_sockets import ClaimReference
 from casaba.node.checkpoint import Checkpoint
 from casaba.services.node_agent.host import sweep_host
+from casaba.wire.region_file import REGION_BYTES
 from tests.component.node_agent.conftest import NodeUnderTest
 
 UID = "11111111-2222-3333-4444-555555555555"
@@ -69,7 +70,7 @@ def test_killed_anywhere(node: NodeUnderTest, action: str) -> None:
         sweep(node)
         answer = asyncio.run(node.agent().prepare([REFERENCE]))[ClaimUid(UID)]
         assert isinstance(answer, tuple)
-        assert (node.paths.claims_dir / UID / "gpu" / "region").stat().st_size == 131072
+        assert (node.paths.claims_dir / UID / "gpu" / "region").stat().st_size == REGION_BYTES
         assert asyncio.run(node.agent().unprepare([REFERENCE]))[ClaimUid(UID)] is None
         assert [name for name in node.leftovers() if "/." not in name] == []
         if finished:

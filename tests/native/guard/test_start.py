@@ -62,7 +62,7 @@ DAMAGES: list[tuple[str, Callable[[Budget], None], str, str]] = [
     ("policy too short", truncate("policy", 100), "policy", "100 bytes"),
     ("policy checksum", damage_policy(CHECKSUM, word(1)), "policy", "checksum of copy 0"),
     ("region magic", damage_region(0, word(0x11)), "region", "0x00000011, wanted 0x52425343"),
-    ("region version", damage_region(4, word(9)), "region", "version 9, wanted 1"),
+    ("region version", damage_region(4, word(9)), "region", "version 9, wanted 2"),
     ("region too short", truncate("region", 4096), "region", "4096 bytes"),
     ("no region", lambda budget: budget.region_file.unlink(), "region", "No such file"),
     ("region is a folder", replace_by_folder("region"), "region", "Is a directory"),

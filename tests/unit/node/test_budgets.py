@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from casaba.model.limits import Policy
 from casaba.node.budgets import ensure_budget
 from casaba.wire.policy_file import parse_policy
+from casaba.wire.region_file import REGION_BYTES
 from tests.unit.values import policies
 
 
@@ -33,4 +34,4 @@ def test_a_region_of_another_size_is_replaced(tmp_path: Path) -> None:
     ensure_budget(tmp_path, Policy(cards=(), announce=False))
     os.truncate(tmp_path / "region", 10)
     ensure_budget(tmp_path, Policy(cards=(), announce=False))
-    assert (tmp_path / "region").stat().st_size == 131072
+    assert (tmp_path / "region").stat().st_size == REGION_BYTES
