@@ -33,6 +33,7 @@ from tests.cluster.waiting import wait_until
 
 _API_TIMEOUT_S = 60.0
 _READY_TIMEOUT_S = 60.0
+_CARDS_TIMEOUT_S = 30.0
 _CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _GPU_LABELS = {"gpu": "on", "apps.openyurt.io/nodepool": "worker"}
 _PLAIN_LABELS = {"apps.openyurt.io/nodepool": "worker"}
@@ -195,6 +196,7 @@ def _start(wanted: BedSettings, programs: Programs, archives: Sequence[Path]) ->
     if bed.settings.agent:
         for node in bed.nodes:
             node.start("agent")
+        _wait_for_cards(bed)
     return bed
 
 
@@ -241,6 +243,29 @@ def _wait_for_nodes(bed: Bed) -> None:
         ready,
         _READY_TIMEOUT_S,
         still_worth_it=all_running,
+        explain=bed.log_tails,
+    )
+
+
+def _wait_for_cards(bed: Bed) -> None:
+    """Until every node that is to offer cards does."""
+    wanted = {
+        node.name for node in bed.nodes if _GPU_LABELS.items() <= node.settings.labels.items()
+    }
+
+    def offered() -> bool:
+        listed = bed.api.object("/apis/resource.k8s.io/v1/resourceslices") or {"items": []}
+        return wanted <= {item["spec"].get("nodeName") for item in listed["items"]}
+
+    def require_agents() -> None:
+        for name in wanted:
+            bed.node(name).require_running("agent")
+
+    wait_until(
+        "the cards are offered",
+        offered,
+        _CARDS_TIMEOUT_S,
+        still_worth_it=require_agents,
         explain=bed.log_tails,
     )
 

@@ -123,6 +123,7 @@ def kubelet(etc: str) -> str:
             },
             "imageGCHighThresholdPercent": 100,
             "resolvConf": "",
+            "clusterDNS": ["10.96.0.10"],  # nobody is there; without one every pod gets a warning
             "readOnlyPort": 0,
             "healthzPort": 0,
         },

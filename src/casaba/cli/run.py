@@ -31,6 +31,8 @@ app = App(
 def run(
     *command: str,
     memory: str,
+    cores: int = 0,
+    weight: int = 0,
     gpu: str | None = None,
     simulate: str | None = None,
     driver_root: Path = Path("/"),
@@ -45,6 +47,10 @@ def run(
         Program and arguments, after `--`.
     memory:
         Memory of the card that they may use together, as a quantity: 10Gi, 512Mi.
+    cores:
+        Share of the card's time that they get at most, in percent; 0 and 100: no cap.
+    weight:
+        Their share of the card's time while other slices want it too; 0: by cores.
     gpu:
         Which card: NVML index or UUID. The first one if not given.
     simulate:
@@ -61,6 +67,8 @@ def run(
     settings = LocalSliceSettings(
         memory=memory,
         command=command,
+        cores_percent=cores,
+        weight=weight,
         gpu=gpu,
         driver_root=simulated_driver_dir() if simulate else driver_root,
         simulated_model=simulate,

@@ -13,7 +13,7 @@ from casaba.model.ids import ClaimUid
 from casaba.model.limits import Policy
 from casaba.node.files import explained, make_folder, remove_tree, write_whole
 from casaba.settings import _host_paths as fixed
-from casaba.wire.policy_file import build_policy, change_policy, parse_policy
+from casaba.wire.policy_file import POLICY_BYTES, build_policy, change_policy, parse_policy
 from casaba.wire.region_file import REGION_BYTES, build_region, is_region
 
 POLICY_MODE = 0o444
@@ -39,7 +39,7 @@ def _ensure_region(path: Path) -> None:
 
 
 def _ensure_policy(path: Path, policy: Policy) -> None:
-    content = read_bounded(path, len(build_policy(policy)))
+    content = read_bounded(path, POLICY_BYTES)
     try:
         current = parse_policy(content)
     except InvalidInput:

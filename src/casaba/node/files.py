@@ -30,25 +30,27 @@ def write_whole(path: Path, content: bytes, *, mode: int = PUBLIC_FILE, durable:
     """
     with explained("write", path):
         make_folder(path.parent)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             _fill(handle, content, mode, durable)
-            temporary.rename(path)
+            Path(temporary).rename(path)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            Path(temporary).unlink(missing_ok=True)
             raise
         if durable:
             _flush_folder(path.parent)
 
 
 def _fill(handle: int, content: bytes, mode: int, durable: bool) -> None:
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
         os.fchmod(handle, mode)
         if durable:
             os.fdatasync(handle)
+    finally:
+        os.close(handle)
 
 
 def _flush_folder(folder: Path) -> None:

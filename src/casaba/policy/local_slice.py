@@ -10,6 +10,9 @@ from casaba.model.gpu import Gpu
 from casaba.model.limits import CardLimits, Policy
 from casaba.settings.local_slice import LocalSliceSettings
 
+FULL_CORES_PERCENT = 100
+MAX_WEIGHT = 10_000
+
 LOCAL_REQUEST = "local"
 """Stands where a claim's request would: the budget of the whole process tree."""
 
@@ -51,13 +54,28 @@ def local_policy(settings: LocalSliceSettings, gpu: Gpu) -> Policy:
             f"--memory {settings.memory}: give more than 0 and at most "
             f"{quantity.format_binary(gpu.memory_bytes)}, the memory of {gpu.product_name}"
         )
+    _check_share(settings)
     card = CardLimits(
         gpu=gpu.uuid,
         memory_bytes=memory,
+        cores_percent=settings.cores_percent,
+        weight=settings.weight,
         context_allowance_bytes=settings.budgets.context_allowance_bytes,
         context_size_bytes=settings.budgets.context_size_bytes,
     )
     return Policy(cards=(card,), announce=settings.announce)
+
+
+def _check_share(settings: LocalSliceSettings) -> None:
+    if not 0 <= settings.cores_percent <= FULL_CORES_PERCENT:
+        raise InvalidInput(
+            f"--cores {settings.cores_percent}: give a percentage of the card's time from 1 to 99, "
+            "or 0 for no cap"
+        )
+    if not 0 <= settings.weight <= MAX_WEIGHT:
+        raise InvalidInput(
+            f"--weight {settings.weight}: give a number from 1 to {MAX_WEIGHT}, or 0 to go by cores"
+        )
 
 
 def slice_environment(

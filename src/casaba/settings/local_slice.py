@@ -16,6 +16,12 @@ class LocalSliceSettings:
     command: tuple[str, ...]
     """Program and arguments."""
 
+    cores_percent: int = 0
+    """Share of the card's time that the process tree gets at most; 0 and 100: no cap."""
+
+    weight: int = 0
+    """Share of time relative to other slices that want the card too; 0: by cores."""
+
     gpu: str | None = None
     """NVML index or UUID of the card; None: the only one, or the first."""
 

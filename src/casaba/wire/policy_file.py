@@ -11,6 +11,8 @@ from casaba.model.ids import gpu_uuid_bytes, gpu_uuid_text
 from casaba.model.limits import CardLimits, Policy
 from casaba.wire import _policy_layout as layout
 
+POLICY_BYTES = layout.POLICY_SIZE
+
 _COPY_OFFSETS = tuple(
     layout.POLICY_FILE_COPIES + number * layout.POLICY_COPY_BYTES for number in (0, 1)
 )

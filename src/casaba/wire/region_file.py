@@ -7,6 +7,7 @@ import struct
 
 from casaba.errors import InvalidInput
 from casaba.model.limits import CardUsage
+from casaba.model.usage import ProcessUsage
 from casaba.wire import _region_layout as layout
 
 REGION_BYTES = layout.REGION_SIZE
@@ -31,28 +32,66 @@ def is_region(content: bytes) -> bool:
     return len(content) == len(fresh) and content[:words] == fresh[:words]
 
 
-def parse_usage(content: bytes, card_count: int) -> tuple[CardUsage, ...]:
-    """What the slots of a region add up to, per card in the policy's order.
+def parse_refusals(content: bytes) -> int:
+    """Refusals of all processes since the region was made; raises InvalidInput."""
+    _check(content)
+    return _number(content, 0, layout.REGION_FILE_REFUSALS)
 
-    Slots of dead processes that nobody has swept yet are counted too.
+
+def parse_processes(content: bytes, card_count: int) -> dict[int, ProcessUsage]:
+    """What each slot that was ever used says, by slot number; dead ones are among them.
+
     Raises InvalidInput for a file of another size or version.
     """
+    _check(content)
+    used = min(_number(content, 0, layout.REGION_FILE_HIGH_WATER), layout.REGION_SLOTS)
+    slots = {slot: _process(content, slot, card_count) for slot in range(used)}
+    return {slot: process for slot, process in slots.items() if process.pid}
+
+
+def lock_offset(slot: int) -> int:
+    """The byte of the file whose lock the slot's living owner holds."""
+    return layout.REGION_LOCK_BASE + slot
+
+
+def _check(content: bytes) -> None:
     if not is_region(content):
         raise InvalidInput(
             f"region: {len(content)} bytes that are not a region of version "
-            f"{layout.REGION_VERSION}; a tenant damaged it"
+            f"{layout.REGION_VERSION}; a tenant damaged it, or its guard is of another release"
         )
-    return tuple(_card_usage(content, number) for number in range(card_count))
 
 
-def _card_usage(content: bytes, number: int) -> CardUsage:
-    at = layout.REGION_FILE_CARDS + number * layout.REGION_CARD_BYTES
-    return CardUsage(
-        asked_bytes=_sum(content, at, layout.REGION_CARD_ASKED),
-        overhead_bytes=_sum(content, at, layout.REGION_CARD_OVERHEAD),
+def _process(content: bytes, slot: int, card_count: int) -> ProcessUsage:
+    at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
+    offset, code = layout.REGION_SLOT_KINDS
+    return ProcessUsage(
+        pid=_number(content, at, layout.REGION_SLOT_PID),
+        guard_version=_number(content, at, layout.REGION_SLOT_GUARD_VERSION),
+        cards=tuple(_card_usage(content, slot, card) for card in range(card_count)),
+        kinds_bytes=struct.unpack_from(code, content, at + offset),
+        peak_bytes=_number(content, at, layout.REGION_SLOT_PEAK),
+        refusals=_number(content, at, layout.REGION_SLOT_REFUSALS),
+        launches=_number(content, at, layout.REGION_SLOT_LAUNCHES),
+        gpu_time_ns=_number(content, at, layout.REGION_SLOT_GPU_TIME_NS),
+        wait_ns=_number(content, at, layout.REGION_SLOT_WAIT_NS),
+        last_launch_ns=_number(content, at, layout.REGION_SLOT_LAST_LAUNCH_NS),
     )
 
 
-def _sum(content: bytes, at: int, place: tuple[int, str]) -> int:
+def _card_usage(content: bytes, slot: int, card: int) -> CardUsage:
+    at = layout.REGION_FILE_CARDS + card * layout.REGION_CARD_BYTES
+    return CardUsage(
+        asked_bytes=_word(content, at, layout.REGION_CARD_ASKED, slot),
+        overhead_bytes=_word(content, at, layout.REGION_CARD_OVERHEAD, slot),
+    )
+
+
+def _word(content: bytes, at: int, place: tuple[int, str], number: int) -> int:
     offset, code = place
-    return sum(struct.unpack_from(code, content, at + offset))
+    return int(struct.unpack_from(code, content, at + offset)[number])
+
+
+def _number(content: bytes, at: int, place: tuple[int, str]) -> int:
+    offset, code = place
+    return int(struct.unpack_from(code, content, at + offset)[0])

@@ -1,7 +1,6 @@
 """A host with virtual cards and claims, in a folder of its own."""
 
 import os
-import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,9 +8,8 @@ from pathlib import Path
 
 from casaba.model.ids import GpuUuid
 from casaba.model.limits import CardLimits, CardUsage, Policy
-from casaba.wire import _region_layout
 from casaba.wire.policy_file import build_policy, change_policy
-from casaba.wire.region_file import build_region, parse_usage
+from casaba.wire.region_file import build_region, parse_processes, parse_refusals
 from tests.native.guard.tenant import Tenant
 
 MIB = 1 << 20
@@ -60,13 +58,20 @@ class Budget:
 
     def refusals(self) -> int:
         """Requests that the guard refused, by all processes so far."""
-        offset, code = _region_layout.REGION_FILE_REFUSALS
-        (count,) = struct.unpack_from(code, self.region_file.read_bytes(), offset)
-        return int(count)
+        return parse_refusals(self.region_file.read_bytes())
 
     def usage(self) -> tuple[CardUsage, ...]:
         """What the region says, per card of the policy."""
-        return parse_usage(self.region_file.read_bytes(), len(self.policy.cards))
+        processes = parse_processes(self.region_file.read_bytes(), len(self.policy.cards))
+        return tuple(
+            CardUsage(
+                asked_bytes=sum(process.cards[card].asked_bytes for process in processes.values()),
+                overhead_bytes=sum(
+                    process.cards[card].overhead_bytes for process in processes.values()
+                ),
+            )
+            for card in range(len(self.policy.cards))
+        )
 
 
 class Machine:

@@ -53,3 +53,24 @@ def test_the_environment_keeps_what_was_there() -> None:
         "CASABA_RUN_DIR": "/run/x",
         "CUDA_VISIBLE_DEVICES": A10.uuid,
     }
+
+
+def test_cores_and_weight_are_handed_through() -> None:
+    settings = LocalSliceSettings(memory="1Gi", command=(), cores_percent=50, weight=7)
+    (card,) = local_policy(settings, A10).cards
+    assert (card.cores_percent, card.weight) == (50, 7)
+
+
+@pytest.mark.parametrize(
+    ("cores", "weight", "text"),
+    [
+        (-1, 0, "--cores -1"),
+        (101, 0, "--cores 101"),
+        (0, -1, "--weight -1"),
+        (0, 10**6, "--weight"),
+    ],
+)
+def test_shares_that_make_no_sense(cores: int, weight: int, text: str) -> None:
+    settings = LocalSliceSettings(memory="1Gi", command=(), cores_percent=cores, weight=weight)
+    with pytest.raises(InvalidInput, match=text):
+        local_policy(settings, A10)

@@ -1,0 +1,40 @@
+"""What tenants use, as their guards tell it. A tenant can lie about itself, to nobody's harm."""
+
+from dataclasses import dataclass
+
+from casaba.model.limits import CardUsage, Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessUsage:
+    """One process of a budget."""
+
+    pid: int
+    """In the process's own PID namespace."""
+    guard_version: int
+    cards: tuple[CardUsage, ...]
+    """Memory per card, in the policy's order."""
+    kinds_bytes: tuple[int, ...]
+    """Memory by kind, in the order of the region's layout."""
+    peak_bytes: int
+    refusals: int
+    """Allocations that were refused for being over the limit."""
+    launches: int
+    gpu_time_ns: int
+    """Busy time of the cards that was charged."""
+    wait_ns: int
+    """Time that launches were held back."""
+    last_launch_ns: int
+    """CLOCK_BOOTTIME; 0: none yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetUsage:
+    """One budget with its living processes."""
+
+    claim: str
+    request: str
+    policy: Policy
+    processes: tuple[ProcessUsage, ...]
+    refusals: int
+    """Of all processes since the budget was made, dead ones too."""
