@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.cluster.bed import Bed
 from tests.cluster.images import SAMPLE
 from tests.cluster.waiting import wait_until
@@ -74,23 +76,42 @@ def pod(
 
 @contextlib.contextmanager
 def applied(bed: Bed, *objects: dict[str, Any] | Path) -> Iterator[None]:
-    """Objects or files on the API server for a while; gone, with their pods, afterwards."""
+    """Objects or files, as they are, on the API server for a while; gone, with all that they
+    held, afterwards."""
     files = [argument for path in objects if isinstance(path, Path) for argument in ("-f", path)]
     inline = [object_ for object_ in objects if isinstance(object_, dict)]
     stdin = json.dumps({"apiVersion": "v1", "kind": "List", "items": inline}) if inline else None
-    arguments = [*map(str, files), *(["-f", "-"] if inline else [])]
-    bed.kubectl("apply", *arguments, stdin=stdin)
+    bed.kubectl("apply", *map(str, files), *(["-f", "-"] if inline else []), stdin=stdin)
     try:
         yield
     finally:
-        bed.kubectl(
-            "delete",
-            "--ignore-not-found",
-            "--wait=true",
-            "--grace-period=1",
-            *arguments,
-            stdin=stdin,
-        )
+        read = [yaml.safe_load(path.read_text()) for path in objects if isinstance(path, Path)]
+        _remove(bed, [*inline, *read])
+
+
+def _remove(bed: Bed, objects: Sequence[dict[str, Any]]) -> None:
+    """Pods first: a claim deleted while it is allocated goes in one step with its allocation, and
+    the scheduler does not look again at pods that waited for the room (it hears no deletions)."""
+    pods = [item["metadata"]["name"] for item in objects if item["kind"] == "Pod"]
+    claims = [item["metadata"]["name"] for item in objects if item["kind"] == "ResourceClaim"]
+    _delete(bed, "pod", pods)
+    wait_until(
+        f"claims {claims} are free",
+        lambda: not any(_is_allocated(bed, name) for name in claims),
+        POD_TIMEOUT_S,
+    )
+    _delete(bed, "resourceclaim", claims)
+
+
+def _delete(bed: Bed, kind: str, names: Sequence[str]) -> None:
+    if names:
+        bed.kubectl("delete", kind, *names, "--ignore-not-found", "--grace-period=1")
+
+
+def _is_allocated(bed: Bed, claim: str) -> bool:
+    path = f"/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/{claim}"
+    found = bed.api.object(path) or {}
+    return "allocation" in found.get("status", {})
 
 
 def status(bed: Bed, name: str) -> dict[str, Any]:
