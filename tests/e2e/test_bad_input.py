@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -55,8 +58,7 @@ def test_a_claim_that_can_not_be_prepared_says_why_in_the_pods_events(
     bed: Bed, result: dict[str, object], text: str
 ) -> None:
     wait_for_slice(bed, "edge-1")
-    with applied(bed, claim("odd", ("gpu", "1Gi", 1))):
-        _allocate(bed, "odd", result)
+    with allocated_by_hand(bed, claim("odd", ("gpu", "1Gi", 1)), result) as uid:
         with applied(bed, pod("odd", ["odd"], [container("c", "odd")])):
             wait_until(
                 "the pod's events tell",
@@ -64,14 +66,24 @@ def test_a_claim_that_can_not_be_prepared_says_why_in_the_pods_events(
                 POD_TIMEOUT_S,
                 explain=lambda: bed.kubectl("describe", "pod", "odd").stdout,
             )
-            uid = bed.kubectl("get", "resourceclaim", "odd", "-o=jsonpath={.metadata.uid}").stdout
             node = bed.node("edge-1")
             assert not node.path(f"/run/casaba/claims/{uid}").exists()
             assert not node.path(f"/var/run/cdi/casaba.dev-claim_{uid}.json").exists()
 
 
+@contextlib.contextmanager
+def allocated_by_hand(bed: Bed, claim: dict[str, Any], changes: dict[str, object]) -> Iterator[str]:
+    """A claim as a scheduler that has gone wrong would leave it; gives its UID."""
+    name = claim["metadata"]["name"]
+    bed.kubectl("create", "-f", "-", stdin=json.dumps(claim))
+    try:
+        _allocate(bed, name, changes)
+        yield bed.kubectl("get", "resourceclaim", name, "-o=jsonpath={.metadata.uid}").stdout
+    finally:
+        bed.kubectl("delete", "resourceclaim", name)
+
+
 def _allocate(bed: Bed, name: str, changes: dict[str, object]) -> None:
-    """Play a scheduler that has gone wrong."""
     result = {
         "request": "gpu",
         "driver": DRIVER,
