@@ -35,6 +35,7 @@ lint: setup
 	$(VENV)/bin/mypy
 	$(PY) tools/gen_contracts.py --check
 	$(PY) tools/gen_proto.py --check
+	$(PY) tools/driver_names.py --check
 
 test: native
 	$(MAKE) --no-print-directory -s -C native PYTHON=$(abspath $(PY)) sanitize

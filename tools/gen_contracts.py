@@ -99,6 +99,7 @@ def outputs() -> dict[Path, str]:
     return {
         source / "wire" / "_policy_layout.py": layout_module(INCLUDE / "policy.def"),
         source / "wire" / "_region_layout.py": layout_module(INCLUDE / "region.def"),
+        source / "wire" / "_schedule_layout.py": layout_module(INCLUDE / "schedule.def"),
         source / "settings" / "_host_paths.py": paths_module(),
     }
 

@@ -7,8 +7,6 @@
 
 #include "budget.h"
 
-enum account { ASKED, OVERHEAD }; /* memory asked for; cost of contexts */
-
 struct part {
     struct share *share;
     uint64_t bytes;
@@ -20,12 +18,18 @@ struct charge {
     struct share *share; /* that gave all of it, or */
     struct part *parts;  /* that each gave some */
     unsigned int part_count;
-    enum account account;
+    unsigned int kind; /* KIND_*: of contexts it is overhead, of all else memory asked for */
 };
 
-/* All or nothing. False: over the limit, which is counted as a refusal. */
-bool account_reserve(const struct card *card, enum account account, uint64_t bytes,
+/* All or nothing. False: over the limit. */
+bool account_reserve(const struct card *card, unsigned int kind, uint64_t bytes,
                      struct charge *charge);
+
+/* Counts a request that was refused for good. */
+void account_count_refusal(const struct card *card);
+
+/* Moves a charge of the same card and kind into another. False: no memory; nothing was changed. */
+bool account_join(struct charge *into, struct charge *more);
 
 /* Gives a charge back and zeroes it. */
 void account_return(struct charge *charge);

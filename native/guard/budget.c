@@ -10,6 +10,7 @@
 
 #include "claim_folders.h"
 #include "message.h"
+#include "metering.h"
 #include "policy.h"
 #include "region.h"
 #include "shared_file.h"
@@ -48,6 +49,8 @@ static void set_limits(struct share *share, const struct policy_card *limits) {
     atomic_store(&share->memory_limit, limits->memory_limit);
     atomic_store(&share->context_allowance, limits->context_allowance);
     atomic_store(&share->context_size, limits->context_size);
+    atomic_store(&share->cores, limits->cores);
+    atomic_store(&share->weight, limits->weight);
 }
 
 static void set_shares(struct budget *budget, const struct policy_copy *limits) {
@@ -61,6 +64,15 @@ static void set_shares(struct budget *budget, const struct policy_copy *limits) 
     }
 }
 
+static bool are_usable(const struct policy_copy *limits, const char *path) {
+    for (unsigned int i = 0; i < limits->card_count; i++)
+        if (limits->cards[i].memory_limit == 0) {
+            message_refusal(path, "the limit of card %u is 0 bytes; ask for some memory", i);
+            return false;
+        }
+    return true;
+}
+
 static bool read_policy(struct budget *budget, const char *path) {
     struct policy_copy limits;
     uint64_t index;
@@ -69,6 +81,7 @@ static bool read_policy(struct budget *budget, const char *path) {
                         (unsigned int)(index & 1));
         return false;
     }
+    if (!are_usable(&limits, path)) return false;
     set_shares(budget, &limits);
     atomic_store(&budget->policy_index, index);
     announce |= (limits.flags & POLICY_FLAG_ANNOUNCE) != 0;
@@ -168,6 +181,20 @@ bool budgets_take_slots(void) {
     return taken;
 }
 
+void budgets_tell_unknown_names(uint64_t count) {
+    for (int i = 0; i < budget_count; i++)
+        atomic_store(&budgets[i].region->slots[budgets[i].slot].unknown_names, count);
+}
+
+void budgets_refuse_cards(void) {
+    const uint8_t *uuid = budget_count && budgets[0].share_count ? budgets[0].uuids[0] : NULL;
+    char text[33] = "none";
+    for (int i = 0; uuid && i < 16; i++) snprintf(text + 2 * i, 3, "%02x", uuid[i]);
+    message_refusal(budgets[0].folder,
+                    "no card of the CUDA driver is in the policy, whose first is %s; "
+                    "prepare the claim for the cards that are here", text);
+}
+
 bool budgets_announce(void) { return announce; }
 
 void budgets_after_fork(void) {
@@ -182,6 +209,10 @@ struct card *budgets_card(const uint8_t uuid[16]) {
     for (unsigned int i = 0; i < card_count; i++)
         if (memcmp(cards[i].uuid, uuid, sizeof cards[i].uuid) == 0) return &cards[i];
     return NULL;
+}
+
+struct card *budgets_card_at(unsigned int number) {
+    return number < card_count ? &cards[number] : NULL;
 }
 
 static bool same_cards(const struct budget *budget, const struct policy_copy *limits) {
@@ -200,11 +231,10 @@ static void read_limits_again(struct budget *budget) {
     for (unsigned int i = 0; i < budget->share_count; i++)
         set_limits(&budget->shares[i], &limits.cards[i]);
     atomic_store(&budget->policy_index, index);
+    metering_limits_changed();
 }
 
-void budget_refresh(struct budget *budget) {
-    uint64_t index = atomic_load_explicit(&budget->policy->index, memory_order_acquire);
-    if (index == atomic_load_explicit(&budget->policy_index, memory_order_relaxed)) return;
+void budget_read_again(struct budget *budget) {
     if (!lock_try(&budget->refreshing)) return;
     read_limits_again(budget);
     lock_release(&budget->refreshing);
@@ -212,7 +242,8 @@ void budget_refresh(struct budget *budget) {
 
 void budget_sweep(struct budget *budget) {
     lock_take(&budget->sweeping);
-    if (is_ours(budget)) region_sweep(budget->descriptor, budget->region, budget->slot);
+    if (is_ours(budget))
+        region_sweep(budget->descriptor, budget->region, budget->slot, budget->keeps);
     lock_release(&budget->sweeping);
 }
 
@@ -223,4 +254,27 @@ void budget_sweep_if_due(struct budget *budget) {
     uint64_t swept_ns = atomic_load_explicit(&budget->swept_ns, memory_order_relaxed);
     if (now_ns - swept_ns < SWEEP_PERIOD_NS) return;
     if (atomic_compare_exchange_strong(&budget->swept_ns, &swept_ns, now_ns)) budget_sweep(budget);
+}
+
+bool budget_keep(struct budget *budget, int slot) {
+    lock_take(&budget->sweeping);
+    bool kept = is_ours(budget) &&
+                (budget->keeps[slot] || region_keep(budget->descriptor, slot, true));
+    if (kept) budget->keeps[slot]++;
+    lock_release(&budget->sweeping);
+    return kept;
+}
+
+void budget_let_go(struct budget *budget, int slot) {
+    lock_take(&budget->sweeping);
+    if (--budget->keeps[slot] == 0 && is_ours(budget))
+        region_keep(budget->descriptor, slot, false);
+    lock_release(&budget->sweeping);
+}
+
+bool budget_is_kept(struct budget *budget) {
+    lock_take(&budget->sweeping);
+    bool kept = budget->keeps[budget->slot] || region_is_kept(budget->descriptor, budget->slot);
+    lock_release(&budget->sweeping);
+    return kept;
 }

@@ -2,12 +2,14 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "drivers.h"
 #include "elf_symbols.h"
 #include "keep_errno.h"
 #include "loader.h"
+#include "names.h"
 
 typedef void function(void);
 
@@ -31,6 +33,7 @@ static uintptr_t hook_address(const struct hook *hook) { return (uintptr_t)hook-
 
 static const struct hook *hook_named(const char *name) {
     if (!name || (strncmp(name, "cu", 2) != 0 && strncmp(name, "nvml", 4) != 0)) return NULL;
+    names_asked(name);
     for (int i = 0; i < HOOK_COUNT; i++)
         if (strcmp(hooks[i].name, name) == 0) return &hooks[i];
     return NULL;
@@ -107,6 +110,12 @@ struct resolution doors_resolve_dlvsym(void *handle, const char *name, const cha
 static atomic_uintptr_t handed_out[HOOK_COUNT];
 static atomic_bool asked;
 
+static cuuint64_t streams_of(const struct hook *hook) {
+    const char *tail = strrchr(hook->name, '_');
+    bool twin = tail && (strcmp(tail, "_ptsz") == 0 || strcmp(tail, "_ptds") == 0);
+    return twin ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_DEFAULT;
+}
+
 static uintptr_t ask_driver(const struct hook *hook) {
     __typeof__(&cuGetProcAddress_v2) ask_v2 =
         (__typeof__(&cuGetProcAddress_v2))driver_entry(ENTRY_cuGetProcAddress_v2);
@@ -115,9 +124,9 @@ static uintptr_t ask_driver(const struct hook *hook) {
     void *address = NULL;
     CUresult result = CUDA_ERROR_NOT_FOUND;
     if (ask_v2)
-        result = ask_v2(hook->base, &address, hook->since, CU_GET_PROC_ADDRESS_DEFAULT, NULL);
+        result = ask_v2(hook->base, &address, hook->since, streams_of(hook), NULL);
     else if (ask)
-        result = ask(hook->base, &address, hook->since, CU_GET_PROC_ADDRESS_DEFAULT);
+        result = ask(hook->base, &address, hook->since, streams_of(hook));
     return result == CUDA_SUCCESS ? (uintptr_t)address : 0;
 }
 
@@ -148,20 +157,30 @@ static void substitute(void **address) {
         }
 }
 
+static CUresult hand_out(CUresult result, const char *symbol, void **address) {
+    if (symbol) names_asked(symbol);
+    if (result == CUDA_SUCCESS && address) substitute(address);
+    return result;
+}
+
 EXPORTED CUresult cuGetProcAddress(const char *symbol, void **pfn, int cuda_version,
                                    cuuint64_t flags) {
     KEEP_ERRNO;
     REAL_CUDA(cuGetProcAddress);
-    CUresult result = real(symbol, pfn, cuda_version, flags);
-    if (result == CUDA_SUCCESS && pfn) substitute(pfn);
-    return result;
+    return hand_out(real(symbol, pfn, cuda_version, flags), symbol, pfn);
 }
 
 EXPORTED CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version,
                                       cuuint64_t flags, CUdriverProcAddressQueryResult *status) {
     KEEP_ERRNO;
     REAL_CUDA(cuGetProcAddress_v2);
-    CUresult result = real(symbol, pfn, cuda_version, flags, status);
-    if (result == CUDA_SUCCESS && pfn) substitute(pfn);
-    return result;
+    return hand_out(real(symbol, pfn, cuda_version, flags, status), symbol, pfn);
+}
+
+EXPORTED CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cuda_version,
+                                           cuuint64_t flags,
+                                           CUdriverProcAddressQueryResult *status) {
+    KEEP_ERRNO;
+    REAL_CUDA(cuGetProcAddress_v2_ptsz);
+    return hand_out(real(symbol, pfn, cuda_version, flags, status), symbol, pfn);
 }

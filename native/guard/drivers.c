@@ -27,7 +27,7 @@ static const struct {
     [NVML] = {"libnvidia-ml.so", "nvmlInit_v2"},
 };
 
-static atomic_uintptr_t addresses[ENTRY_COUNT];
+atomic_uintptr_t driver_addresses[ENTRY_COUNT];
 static atomic_bool adopted[LIBRARY_COUNT];
 
 static bool is_file(const char *name, const char *file) {
@@ -60,7 +60,7 @@ static bool adopt(enum library library) {
     loader_pin(search.found.path); /* the addresses are kept for ever */
     for (int i = 0; i < ENTRY_COUNT; i++)
         if (entries[i].library == library)
-            atomic_store(&addresses[i], elf_function(&search.found, entries[i].name));
+            atomic_store(&driver_addresses[i], elf_function(&search.found, entries[i].name));
     atomic_store(&adopted[library], true);
     return true;
 }
@@ -69,14 +69,14 @@ static bool is_adopted(enum library library) {
     return atomic_load_explicit(&adopted[library], memory_order_acquire) || adopt(library);
 }
 
-uintptr_t driver_entry(enum entry entry) {
+uintptr_t driver_find_entry(enum entry entry) {
     if (!is_adopted(entries[entry].library)) return 0;
-    return atomic_load_explicit(&addresses[entry], memory_order_relaxed);
+    return atomic_load_explicit(&driver_addresses[entry], memory_order_relaxed);
 }
 
 void driver_learn_entry(enum entry entry, uintptr_t address) {
     uintptr_t none = 0;
-    atomic_compare_exchange_strong(&addresses[entry], &none, address);
+    atomic_compare_exchange_strong(&driver_addresses[entry], &none, address);
 }
 
 CUresult driver_absent_cuda(void) {

@@ -2,6 +2,7 @@
 #ifndef CASABA_DRIVERS_H
 #define CASABA_DRIVERS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,8 +20,15 @@ enum entry {
     ENTRY_COUNT
 };
 
+/* Addresses that are known; 0: not yet, or never. */
+extern atomic_uintptr_t driver_addresses[ENTRY_COUNT] __attribute__((visibility("hidden")));
+uintptr_t driver_find_entry(enum entry entry);
+
 /* The address of an entry in its library; 0 while the library is not loaded or if it lacks it. */
-uintptr_t driver_entry(enum entry entry);
+static inline uintptr_t driver_entry(enum entry entry) {
+    uintptr_t address = atomic_load_explicit(&driver_addresses[entry], memory_order_acquire);
+    return address ? address : driver_find_entry(entry);
+}
 
 /* For an entry that the library only hands out through cuGetProcAddress. */
 void driver_learn_entry(enum entry entry, uintptr_t address);

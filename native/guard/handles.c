@@ -1,16 +1,37 @@
 #include "handles.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
-#include "lock.h"
+/* Held for some instructions only, so whoever finds it taken looks again, and rests if that takes
+ * too long: its owner may have been put off the processor. Unlike lock.h's it is let go of by a
+ * plain store, which counts on this path. */
+struct spin {
+    atomic_uint taken;
+};
+
+static void rest(void) {
+    const struct timespec pause = {.tv_nsec = 20 * 1000};
+    nanosleep(&pause, NULL);
+}
+
+static inline void spin_take(struct spin *lock) {
+    for (int tries = 0; atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire); tries++)
+        if (tries > 100) rest();
+}
+
+static inline void spin_release(struct spin *lock) {
+    atomic_store_explicit(&lock->taken, 0, memory_order_release);
+}
 
 enum { SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, FIRST_ROOM = 32 };
 
 /* Open addressing with linear probing; a removal moves later entries up, so there are no
  * tombstones. `room` is a power of two or zero. */
 struct shard {
-    struct lock lock;
+    struct spin lock;
     uint64_t room, count;
     struct handle *slots;
 };
@@ -74,39 +95,62 @@ static void remove_at(struct shard *shard, struct handle *place) {
     shard->count--;
 }
 
+/* Field by field: a wide load of what was stored in parts a moment ago would wait for the stores,
+ * which counts on this path. */
+#define FILL(field)                                \
+    do {                                           \
+        to->field = from->field;                   \
+        atomic_signal_fence(memory_order_seq_cst); \
+    } while (0)
+
+static void fill(struct handle *to, const struct handle *from) {
+    FILL(key);
+    FILL(owner);
+    FILL(span);
+    FILL(charge.bytes);
+    FILL(charge.share);
+    FILL(charge.parts);
+    FILL(charge.part_count);
+    FILL(charge.kind);
+    FILL(kind);
+    FILL(doomed);
+}
+
 bool handles_add(const struct handle *handle, struct handle *stale) {
     struct shard *shard = shard_of(hash(handle->kind, handle->key));
     stale->kind = NO_HANDLE;
-    lock_take(&shard->lock);
+    spin_take(&shard->lock);
     bool fits = (shard->count + 1) * 4 <= shard->room * 3 || grow(shard);
     if (fits) {
         struct handle *place = probe(shard, handle->kind, handle->key);
-        shard->count += place->kind == NO_HANDLE;
-        *stale = *place;
-        *place = *handle;
+        if (place->kind == NO_HANDLE)
+            shard->count++;
+        else
+            *stale = *place;
+        fill(place, handle);
     }
-    lock_release(&shard->lock);
+    spin_release(&shard->lock);
     return fits;
 }
 
 bool handles_find(enum handle_kind kind, uint64_t key, struct handle *found) {
     struct shard *shard = shard_of(hash(kind, key));
-    lock_take(&shard->lock);
+    spin_take(&shard->lock);
     const struct handle *place = lookup(shard, kind, key);
     if (place) *found = *place;
-    lock_release(&shard->lock);
+    spin_release(&shard->lock);
     return place != NULL;
 }
 
 bool handles_take(enum handle_kind kind, uint64_t key, struct handle *taken) {
     struct shard *shard = shard_of(hash(kind, key));
-    lock_take(&shard->lock);
+    spin_take(&shard->lock);
     struct handle *place = lookup(shard, kind, key);
     if (place) {
         *taken = *place;
         remove_at(shard, place);
     }
-    lock_release(&shard->lock);
+    spin_release(&shard->lock);
     return place != NULL;
 }
 
@@ -124,13 +168,13 @@ static bool find_any(bool (*fits)(const struct handle *, uint64_t, uint64_t),
                      struct handle *found) {
     bool met = false;
     for (int s = 0; !met && s < SHARDS; s++) {
-        lock_take(&shards[s].lock);
+        spin_take(&shards[s].lock);
         for (uint64_t i = 0; !met && i < shards[s].room; i++) {
             const struct handle *handle = &shards[s].slots[i];
             met = handle->kind == kind && fits(handle, address, bytes);
             if (met) *found = *handle;
         }
-        lock_release(&shards[s].lock);
+        spin_release(&shards[s].lock);
     }
     return met;
 }
@@ -144,14 +188,18 @@ bool handles_find_within(enum handle_kind kind, uint64_t address, uint64_t bytes
     return find_any(lies_within, kind, address, bytes, found);
 }
 
+static bool is_of(const struct handle *handle, const void *owner) {
+    return (handle->kind == MEMORY || handle->kind == ARRAY) && handle->owner == owner;
+}
+
 static void mark(const void *owner, bool doomed) {
     for (int s = 0; s < SHARDS; s++) {
-        lock_take(&shards[s].lock);
+        spin_take(&shards[s].lock);
         for (uint64_t i = 0; i < shards[s].room; i++) {
             struct handle *handle = &shards[s].slots[i];
-            if (handle->kind == MEMORY && handle->owner == owner) handle->doomed = doomed;
+            if (is_of(handle, owner)) handle->doomed = doomed;
         }
-        lock_release(&shards[s].lock);
+        spin_release(&shards[s].lock);
     }
 }
 
@@ -161,7 +209,7 @@ void handles_spare(const void *owner) { mark(owner, false); }
 static void return_doomed(struct shard *shard, const void *owner) {
     for (uint64_t i = 0; i < shard->room;) {
         struct handle *handle = &shard->slots[i];
-        if (handle->kind == MEMORY && handle->doomed && handle->owner == owner) {
+        if (handle->doomed && is_of(handle, owner)) {
             account_return(&handle->charge);
             remove_at(shard, handle); /* another may have moved here */
         } else {
@@ -172,9 +220,9 @@ static void return_doomed(struct shard *shard, const void *owner) {
 
 void handles_return_doomed(const void *owner) {
     for (int s = 0; s < SHARDS; s++) {
-        lock_take(&shards[s].lock);
+        spin_take(&shards[s].lock);
         return_doomed(&shards[s], owner);
-        lock_release(&shards[s].lock);
+        spin_release(&shards[s].lock);
     }
 }
 

@@ -11,6 +11,12 @@ enum handle_kind {
     NO_HANDLE,
     MEMORY,   /* key: device pointer; owner: its context */
     CONTEXT,  /* key: the context */
+    ARRAY,    /* key: the array or mipmapped array; owner: its context */
+    POOLED,   /* key: device pointer; owner: struct pool; span: bytes */
+    OPENED,   /* key: device pointer of memory of another process; owner: struct opened */
+    EXPORTED_BLOCK, /* key: device pointer; owner: its card; span: identity of its handle */
+    EXTERNAL, /* key: the external memory */
+    EXEC,     /* key: an executable graph; span: bytes of its memory nodes */
     PHYSICAL, /* key: generic allocation handle; owner: struct physical; span: references */
     MAPPING   /* key: address; owner: struct physical; span: bytes */
 };

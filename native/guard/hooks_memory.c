@@ -1,10 +1,10 @@
-/* Memory of a context: reserve, allocate, remember; on a free forget first, since the driver may
- * give the address to another thread before we are back. */
+/* Memory of a context by pointer. */
+#include "blocks.h"
 #include "drivers.h"
-#include "handles.h"
+#include "imports.h"
 #include "keep_errno.h"
-#include "membership.h"
-#include "placement.h"
+#include "pools.h"
+#include "reservation.h"
 
 enum { ROW_ALIGNMENT = 512 /* bytes; what drivers round the rows of a pitched block up to */ };
 
@@ -13,49 +13,26 @@ struct request {
     struct charge charge;
 };
 
-static CUresult reserve(uint64_t bytes, struct request *request) {
-    *request = (struct request){0};
-    enum stance stance = membership_join();
-    if (stance == REFUSING) return CUDA_ERROR_NOT_INITIALIZED;
-    const struct card *card = stance == GUARDED ? placement_of_thread(&request->context) : NULL;
-    if (!card) return CUDA_SUCCESS;
-    return account_reserve(card, ASKED, bytes, &request->charge) ? CUDA_SUCCESS
-                                                                 : CUDA_ERROR_OUT_OF_MEMORY;
+static CUresult reserve(unsigned int kind, uint64_t bytes, struct request *request) {
+    return reservation_here(kind, bytes, &request->context, &request->charge);
 }
 
-/* False: there is no memory to remember the block; it must not stay. */
-static bool remember(struct request *request, CUdeviceptr pointer) {
-    struct handle stale;
-    struct handle handle = {.kind = MEMORY, .key = pointer, .owner = request->context,
-                            .charge = request->charge};
-    if (!request->charge.bytes) return true;
-    if (!handles_add(&handle, &stale)) return false;
-    if (stale.kind != NO_HANDLE) account_return(&stale.charge);
-    return true;
-}
-
-static void free_block(CUdeviceptr pointer) {
+static void free_block(uint64_t pointer) {
     __typeof__(&cuMemFree_v2) real =
         (__typeof__(&cuMemFree_v2))driver_entry(ENTRY_cuMemFree_v2);
     if (real) real(pointer);
 }
 
-/* After the driver's answer: keep the charge with the block, or give it back. */
 static CUresult settle(CUresult result, struct request *request, const CUdeviceptr *pointer) {
-    if (result == CUDA_SUCCESS && remember(request, *pointer)) return result;
-    if (result == CUDA_SUCCESS) {
-        free_block(*pointer);
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    account_return(&request->charge);
-    return result;
+    uint64_t key = result == CUDA_SUCCESS ? *pointer : 0;
+    return blocks_settle(result, MEMORY, key, request->context, &request->charge, free_block);
 }
 
 EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemAlloc_v2);
     struct request request;
-    CUresult refusal = reserve(bytes, &request);
+    CUresult refusal = reserve(KIND_DEVICE, bytes, &request);
     return refusal ? refusal : settle(real(pointer, bytes), &request, pointer);
 }
 
@@ -63,7 +40,7 @@ EXPORTED CUresult cuMemAlloc(CUdeviceptr_v1 *pointer, unsigned int bytes) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemAlloc);
     struct request request;
-    CUresult refusal = reserve(bytes, &request);
+    CUresult refusal = reserve(KIND_DEVICE, bytes, &request);
     if (refusal) return refusal;
     CUresult result = real(pointer, bytes);
     CUdeviceptr wide = result == CUDA_SUCCESS ? *pointer : 0;
@@ -74,7 +51,7 @@ EXPORTED CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned
     KEEP_ERRNO;
     REAL_CUDA(cuMemAllocManaged);
     struct request request;
-    CUresult refusal = reserve(bytes, &request);
+    CUresult refusal = reserve(KIND_MANAGED, bytes, &request);
     return refusal ? refusal : settle(real(pointer, bytes, flags), &request, pointer);
 }
 
@@ -99,7 +76,7 @@ struct pitched {
 static CUresult allocate_pitched(CUresult (*allocate)(struct pitched *), struct pitched *block) {
     for (uint64_t pitch = round_row(block->width_bytes);; pitch = block->pitch) {
         struct request request;
-        CUresult refusal = reserve(times(pitch, block->height), &request);
+        CUresult refusal = reserve(KIND_DEVICE, times(pitch, block->height), &request);
         if (refusal) return refusal;
         CUresult result = allocate(block);
         if (result != CUDA_SUCCESS || block->pitch <= pitch) {
@@ -160,34 +137,38 @@ EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t
     return result;
 }
 
-/* What was remembered of a block, taken out before the driver frees it. */
-static struct handle forget(CUdeviceptr pointer) {
-    struct handle block = {.kind = NO_HANDLE};
-    handles_take(MEMORY, pointer, &block);
-    return block;
+/* A pool's block may be freed this way, too, also one of another process. */
+static CUresult free_other(CUdeviceptr pointer, CUresult (*free)(CUdeviceptr)) {
+    struct charge none = {0};
+    const struct pooled pooled = pools_forget(pointer);
+    struct opened *opened = pooled.pool ? NULL : imports_forget(pointer);
+    CUresult result = free(pointer);
+    if (result == CUDA_SUCCESS) imports_withdraw(pointer, &none);
+    imports_settle_free(result, pointer, opened);
+    pools_settle_free(result, &pooled);
+    return result;
 }
 
-/* After the driver's answer: give the charge back, or remember the block again. */
-static CUresult settle_free(CUresult result, struct handle *block) {
-    struct handle stale;
-    if (block->kind == NO_HANDLE) return result;
-    if (result == CUDA_SUCCESS)
-        account_return(&block->charge);
-    else
-        handles_add(block, &stale);
-    return result;
+static CUresult free_any(CUdeviceptr pointer, CUresult (*free)(CUdeviceptr)) {
+    struct handle block = blocks_forget(MEMORY, pointer);
+    if (block.kind == NO_HANDLE) return free_other(pointer, free);
+    CUresult result = free(pointer);
+    if (result == CUDA_SUCCESS) imports_withdraw(pointer, &block.charge);
+    return blocks_settle_free(result, &block);
+}
+
+static CUresult free_v1(CUdeviceptr pointer) {
+    __typeof__(&cuMemFree) real = (__typeof__(&cuMemFree))driver_entry(ENTRY_cuMemFree);
+    return real ? real((CUdeviceptr_v1)pointer) : driver_absent_cuda();
 }
 
 EXPORTED CUresult cuMemFree_v2(CUdeviceptr pointer) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemFree_v2);
-    struct handle block = forget(pointer);
-    return settle_free(real(pointer), &block);
+    return free_any(pointer, real);
 }
 
 EXPORTED CUresult cuMemFree(CUdeviceptr_v1 pointer) {
     KEEP_ERRNO;
-    REAL_CUDA(cuMemFree);
-    struct handle block = forget(pointer);
-    return settle_free(real(pointer), &block);
+    return free_any(pointer, free_v1);
 }

@@ -6,11 +6,13 @@
 #include "keep_errno.h"
 #include "membership.h"
 #include "placement.h"
+#include "pools.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* What the budgets leave of `free_bytes` and `total_bytes`, which are the driver's words. */
 static void narrow(const struct card *card, uint64_t *free_bytes, uint64_t *total_bytes) {
+    pools_settle();
     struct usage usage = account_usage(card);
     *total_bytes = smaller(usage.limit, *total_bytes);
     *free_bytes = smaller(usage.limit - usage.used, smaller(*free_bytes, *total_bytes));
@@ -80,6 +82,7 @@ EXPORTED CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
 static bool show_budgets(nvmlDevice_t device, nvmlMemory_t *memory) {
     const struct card *card = membership_look() == GUARDED ? placement_of_nvml(device) : NULL;
     if (!card) return false;
+    pools_settle();
     struct usage usage = account_usage(card);
     memory->total = smaller(usage.limit, memory->total);
     memory->used = smaller(usage.used, memory->total);

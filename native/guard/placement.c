@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "drivers.h"
+#include "known_contexts.h"
 
-enum { KNOWN_DEVICES = 64 };
+enum { KNOWN_DEVICES = 64, LAST_DEFAULT_STREAM = 2 /* of the handles NULL, 1 and 2 */ };
 
 /* Cards by device ordinal, as far as the driver was asked. */
 static _Atomic(struct card *) known[KNOWN_DEVICES];
@@ -33,16 +34,43 @@ struct card *placement_of_device(CUdevice device) {
     return card == &unlimited ? NULL : card;
 }
 
+static bool device_here(CUdevice *device) {
+    __typeof__(&cuCtxGetDevice) ask =
+        (__typeof__(&cuCtxGetDevice))driver_entry(ENTRY_cuCtxGetDevice);
+    return ask && ask(device) == CUDA_SUCCESS;
+}
+
 struct card *placement_of_thread(CUcontext *context) {
     __typeof__(&cuCtxGetCurrent) current =
         (__typeof__(&cuCtxGetCurrent))driver_entry(ENTRY_cuCtxGetCurrent);
-    __typeof__(&cuCtxGetDevice) device_of =
-        (__typeof__(&cuCtxGetDevice))driver_entry(ENTRY_cuCtxGetDevice);
+    struct card *card;
     CUdevice device;
+    if (contexts_only(context, &card)) return card;
     *context = NULL;
     if (!current || current(context) != CUDA_SUCCESS) return NULL;
-    if (!device_of || device_of(&device) != CUDA_SUCCESS) return NULL;
-    return placement_of_device(device);
+    return device_here(&device) ? placement_of_device(device) : NULL;
+}
+
+static bool device_of_context(CUcontext context, CUdevice *device) {
+    __typeof__(&cuCtxPushCurrent_v2) push =
+        (__typeof__(&cuCtxPushCurrent_v2))driver_entry(ENTRY_cuCtxPushCurrent_v2);
+    __typeof__(&cuCtxPopCurrent_v2) pop =
+        (__typeof__(&cuCtxPopCurrent_v2))driver_entry(ENTRY_cuCtxPopCurrent_v2);
+    if (!push || !pop || push(context) != CUDA_SUCCESS) return false;
+    bool known = device_here(device);
+    pop(&context);
+    return known;
+}
+
+/* The default streams are those of the thread's context. */
+bool placement_device_of_stream(CUstream stream, CUdevice *device) {
+    __typeof__(&cuStreamGetCtx) ask =
+        (__typeof__(&cuStreamGetCtx))driver_entry(ENTRY_cuStreamGetCtx);
+    CUcontext context = NULL;
+    if ((uintptr_t)stream <= LAST_DEFAULT_STREAM || !ask ||
+        ask(stream, &context) != CUDA_SUCCESS || !context)
+        return device_here(device);
+    return device_of_context(context, device);
 }
 
 static int hex_digit(char c) {

@@ -13,6 +13,9 @@ struct card *placement_of_nvml(nvmlDevice_t device);
 /* The card of the calling thread's current context, and that context. */
 struct card *placement_of_thread(CUcontext *context);
 
+/* The device of a stream. False: there is none. */
+bool placement_device_of_stream(CUstream stream, CUdevice *device);
+
 void placement_after_fork(void);
 
 #endif

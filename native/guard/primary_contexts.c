@@ -4,7 +4,10 @@
 #include "drivers.h"
 #include "handles.h"
 #include "keep_errno.h"
+#include "known_contexts.h"
 #include "lock.h"
+#include "metering.h"
+#include "placement.h"
 
 enum { KNOWN_DEVICES = 64 };
 
@@ -78,6 +81,7 @@ EXPORTED CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) 
             if (pays) account_return(&charge);
             return result;
         }
+        contexts_appeared(*context, placement_of_device(device));
         if (!add_reference(primary, *context, pays ? &charge : NULL)) return result;
         /* Another thread let the context go meanwhile, and its charge: once more, and pay. */
         __typeof__(&cuDevicePrimaryCtxRelease) release =
@@ -101,12 +105,16 @@ static CUresult release(__typeof__(&cuDevicePrimaryCtxRelease) real, CUdevice de
     struct primary *primary = primary_of(device);
     if (!primary) return real(device);
     CUcontext context = context_of(primary, 1);
+    if (context) metering_forget_context(context);
     if (context) handles_doom(context);
+    struct card *card;
+    bool known = contexts_vanished(context, &card);
     CUresult result = real(device);
     struct charge charge = {0};
     bool gone = result == CUDA_SUCCESS && drop_reference(primary, &charge);
     if (context && gone) handles_return_doomed(context);
     if (context && !gone) handles_spare(context);
+    if (known && !gone) contexts_appeared(context, card);
     account_return(&charge);
     return result;
 }
@@ -116,6 +124,7 @@ static CUresult reset(__typeof__(&cuDevicePrimaryCtxReset) real, CUdevice device
     struct primary *primary = primary_of(device);
     if (!primary) return real(device);
     CUcontext context = context_of(primary, ~0u);
+    if (context) metering_forget_context(context);
     if (context) handles_doom(context);
     CUresult result = real(device);
     if (result != CUDA_SUCCESS) {

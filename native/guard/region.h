@@ -25,10 +25,40 @@ int region_open(const char *path, const struct stat *identity);
  * region_sweep for one descriptor: its locks are the process's. */
 int region_take_slot(int descriptor, struct region_file *region);
 
-/* Zeroes what dead processes left, all but `own` slot. */
-void region_sweep(int descriptor, struct region_file *region, int own);
+/* Zeroes what dead processes left, all but `own` slot and those that this process keeps: it has
+ * `keeps[slot]` things open that are on their account. */
+void region_sweep(int descriptor, struct region_file *region, int own,
+                  const unsigned int keeps[REGION_SLOTS]);
+
+/* Holds a slot against being zeroed. False: it is being zeroed now. */
+bool region_keep(int descriptor, int slot, bool keep);
+
+/* Whether other processes hold it. */
+bool region_is_kept(int descriptor, int slot);
+
+/* Words of the region's exports. `_find`: the slot with this identity, NO_SLOT: none. */
+void region_add_export(struct region_file *region, uint64_t word);
+void region_remove_export(struct region_file *region, uint64_t word);
+int region_find_export(const struct region_file *region, uint64_t identity);
+
+/* Whether nobody holds the lock of a slot (asked by another than its holder). */
+bool region_is_dead(int descriptor, int slot);
+
+/* Slots that were ever used: words beyond are zero. */
+static inline unsigned int region_high_water(const struct region_file *region) {
+    uint32_t mark = atomic_load_explicit(&region->high_water, memory_order_seq_cst);
+    return mark < REGION_SLOTS ? mark : REGION_SLOTS;
+}
 
 /* Adds up one word array of a card. */
-uint64_t region_sum(const struct region_file *region, const atomic_u64 *words);
+static inline uint64_t region_sum(const struct region_file *region, const atomic_u64 *words) {
+    uint64_t sum = 0;
+    unsigned int mark = region_high_water(region);
+    for (unsigned int slot = 0; slot < mark; slot++) {
+        uint64_t word = atomic_load_explicit(&words[slot], memory_order_seq_cst);
+        sum = sum + word < sum ? UINT64_MAX : sum + word;
+    }
+    return sum;
+}
 
 #endif

@@ -9,11 +9,19 @@
 #include "keep_errno.h"
 #include "lock.h"
 #include "membership.h"
-#include "placement.h"
+#include "reservation.h"
+#include "sharing.h"
+
+enum { FABRIC_HANDLE = 8, FABRIC_HANDLE_BYTES = 64 };
 
 struct physical {
     unsigned int holds; /* references of handles, and mappings */
+    const struct card *card;
     struct charge charge;
+    bool foreign;      /* of another process, on our account: its size is learnt as it is mapped */
+    uint64_t exported; /* identity of the handle that others may open it by; 0: none */
+    int file;          /* that handle, if it is a descriptor, else -1 */
+    struct keep keep;  /* it is on the account of another process of the budget */
 };
 
 /* Guards holds and the PHYSICAL and MAPPING handles; never held across a driver call. */
@@ -21,11 +29,20 @@ static struct lock lock;
 
 void virtual_memory_after_fork(void) { lock_reset(&lock); }
 
+static void forget(struct physical *memory) {
+    account_return(&memory->charge);
+    free(memory);
+}
+
 static void let_go(struct physical *memory, uint64_t holds) {
     memory->holds -= (unsigned int)holds;
     if (memory->holds) return;
-    account_return(&memory->charge);
-    free(memory);
+    sharing_let_go(&memory->keep);
+    if (memory->exported) {
+        sharing_withdraw(memory->card, memory->exported);
+        sharing_return(memory->card, &memory->charge, memory->file, memory->exported);
+    }
+    forget(memory);
 }
 
 static void let_go_locked(struct physical *memory) {
@@ -73,36 +90,90 @@ static struct physical *hold(bool (*find)(enum handle_kind, uint64_t, struct han
     return memory;
 }
 
-static CUresult reserve(const CUmemAllocationProp *prop, size_t bytes, struct charge *charge) {
-    *charge = (struct charge){0};
-    enum stance stance = membership_join();
-    if (stance == REFUSING) return CUDA_ERROR_NOT_INITIALIZED;
+static CUresult card_of(const CUmemAllocationProp *prop, const struct card **card) {
     bool on_device = prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    const struct card *card =
-        stance == GUARDED && on_device ? placement_of_device(prop->location.id) : NULL;
-    if (!card || account_reserve(card, ASKED, bytes, charge)) return CUDA_SUCCESS;
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    if (on_device) return reservation_card_on(prop->location.id, card);
+    *card = NULL;
+    return membership_join() == REFUSING ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
+}
+
+/* A handle that the driver gave out, with the first hold. */
+static void keep_handle(CUmemGenericAllocationHandle handle, struct physical *memory) {
+    memory->holds = 1;
+    lock_take(&lock);
+    add(PHYSICAL, handle, memory, 1);
+    lock_release(&lock);
 }
 
 EXPORTED CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
                               const CUmemAllocationProp *prop, unsigned long long flags) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemCreate);
-    struct charge charge;
-    CUresult refusal = reserve(prop, bytes, &charge);
-    if (refusal) return refusal;
-    struct physical *memory = charge.bytes ? malloc(sizeof *memory) : NULL;
-    CUresult result = charge.bytes && !memory ? CUDA_ERROR_OUT_OF_MEMORY
-                                              : real(handle, bytes, prop, flags);
-    if (result != CUDA_SUCCESS) {
-        account_return(&charge);
-        free(memory);
-    } else if (memory) {
-        *memory = (struct physical){.holds = 1, .charge = charge};
-        lock_take(&lock);
-        add(PHYSICAL, *handle, memory, 1);
-        lock_release(&lock);
+    const struct card *card;
+    CUresult result = card_of(prop, &card);
+    if (result != CUDA_SUCCESS) return result;
+    if (!card) return real(handle, bytes, prop, flags);
+    struct physical *memory = calloc(1, sizeof *memory);
+    if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    memory->card = card;
+    result = reservation_from(card, KIND_VIRTUAL, bytes, &memory->charge);
+    if (result == CUDA_SUCCESS) result = real(handle, bytes, prop, flags);
+    if (result == CUDA_SUCCESS)
+        keep_handle(*handle, memory);
+    else
+        forget(memory);
+    return result;
+}
+
+/* What a shareable handle is known by; 0: it cannot be told from others. */
+static uint64_t identity_of(CUmemAllocationHandleType type, const void *shareable) {
+    if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return sharing_identity_of_file((int)(intptr_t)shareable);
+    return (int)type == FABRIC_HANDLE ? sharing_identity(shareable, FABRIC_HANDLE_BYTES) : 0;
+}
+
+EXPORTED CUresult cuMemExportToShareableHandle(void *shareable,
+                                               CUmemGenericAllocationHandle handle,
+                                               CUmemAllocationHandleType type,
+                                               unsigned long long flags) {
+    KEEP_ERRNO;
+    REAL_CUDA(cuMemExportToShareableHandle);
+    CUresult result = real(shareable, handle, type, flags);
+    if (result != CUDA_SUCCESS) return result;
+    bool by_file = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    uint64_t identity =
+        identity_of(type, by_file ? (void *)(intptr_t)*(int *)shareable : shareable);
+    struct physical *memory = identity ? hold(handles_find, PHYSICAL, handle) : NULL;
+    if (!memory) return result;
+    if (memory->card && !memory->foreign) {
+        memory->exported = identity;
+        memory->file = by_file ? *(int *)shareable : -1;
+        sharing_export(memory->card, identity);
     }
+    let_go_locked(memory);
+    return result;
+}
+
+/* The driver does not tell how much it is. */
+EXPORTED CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
+                                                 void *shareable,
+                                                 CUmemAllocationHandleType type) {
+    KEEP_ERRNO;
+    REAL_CUDA(cuMemImportFromShareableHandle);
+    __typeof__(&cuMemGetAllocationPropertiesFromHandle) prop_of =
+        (__typeof__(&cuMemGetAllocationPropertiesFromHandle))driver_entry(
+            ENTRY_cuMemGetAllocationPropertiesFromHandle);
+    CUmemAllocationProp prop = {.location = {CU_MEM_LOCATION_TYPE_INVALID, 0}};
+    const struct card *card;
+    CUresult result = real(handle, shareable, type);
+    if (result != CUDA_SUCCESS || !prop_of || prop_of(&prop, *handle) != CUDA_SUCCESS ||
+        card_of(&prop, &card) != CUDA_SUCCESS || !card)
+        return result;
+    struct physical *memory = calloc(1, sizeof *memory);
+    if (!memory) return result;
+    memory->card = card;
+    memory->foreign = !sharing_keep(card, identity_of(type, shareable), &memory->keep);
+    keep_handle(*handle, memory);
     return result;
 }
 
@@ -138,12 +209,31 @@ EXPORTED CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *hand
     return result;
 }
 
+/* Charges memory of another budget as far as it was ever mapped here. */
+static CUresult learn_size(struct physical *memory, uint64_t bytes) {
+    struct charge more;
+    lock_take(&lock);
+    uint64_t known = memory->charge.bytes;
+    lock_release(&lock);
+    if (!memory->foreign || bytes <= known) return CUDA_SUCCESS;
+    CUresult refusal = reservation_from(memory->card, KIND_IMPORT, bytes - known, &more);
+    if (refusal) return refusal;
+    lock_take(&lock);
+    bool changed = memory->charge.bytes != known;
+    bool joined = !changed && account_join(&memory->charge, &more);
+    lock_release(&lock);
+    if (joined) return CUDA_SUCCESS;
+    account_return(&more);
+    return changed ? learn_size(memory, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 EXPORTED CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,
                            CUmemGenericAllocationHandle handle, unsigned long long flags) {
     KEEP_ERRNO;
     REAL_CUDA(cuMemMap);
     struct physical *memory = hold(handles_find, PHYSICAL, handle);
-    CUresult result = real(pointer, bytes, offset, handle, flags);
+    CUresult result = memory ? learn_size(memory, (uint64_t)offset + bytes) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS) result = real(pointer, bytes, offset, handle, flags);
     if (memory && result == CUDA_SUCCESS) {
         lock_take(&lock);
         add(MAPPING, pointer, memory, bytes);
@@ -177,4 +267,28 @@ EXPORTED CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
     }
     lock_release(&lock);
     return result;
+}
+
+/* Parts of sparse arrays are mapped and unmapped in any shape, in the order of a stream. Memory
+ * that was ever mapped there stays charged until the process ends: too much, never too little. */
+static CUresult map_arrays(cuMemMapArrayAsync_fn *real, CUarrayMapInfo *list, unsigned int count,
+                           CUstream stream) {
+    CUresult result = real(list, count, stream);
+    for (unsigned int i = 0; result == CUDA_SUCCESS && list && i < count; i++)
+        if (list[i].memOperationType == CU_MEM_OPERATION_TYPE_MAP)
+            hold(handles_find, PHYSICAL, list[i].memHandle);
+    return result;
+}
+
+EXPORTED CUresult cuMemMapArrayAsync(CUarrayMapInfo *list, unsigned int count, CUstream stream) {
+    KEEP_ERRNO;
+    REAL_CUDA(cuMemMapArrayAsync);
+    return map_arrays(real, list, count, stream);
+}
+
+EXPORTED CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *list, unsigned int count,
+                                          CUstream stream) {
+    KEEP_ERRNO;
+    REAL_CUDA(cuMemMapArrayAsync_ptsz);
+    return map_arrays(real, list, count, stream);
 }

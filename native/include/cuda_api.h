@@ -26,6 +26,12 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUarray_st *CUarray;
+typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef unsigned long long CUmemGenericAllocationHandle;
 
 typedef struct {
@@ -173,6 +179,201 @@ typedef enum {
     CU_GET_PROC_ADDRESS_FORCE_INT = 0x7fffffff
 } CUdriverProcAddressQueryResult;
 
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUgraphEdgeData_st CUgraphEdgeData; /* never looked into here */
+typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
+
+typedef enum {
+    CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+    CU_STREAM_CAPTURE_MODE_RELAXED = 2
+} CUstreamCaptureMode;
+
+typedef enum {
+    CU_STREAM_CAPTURE_STATUS_NONE = 0,
+    CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
+    CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2
+} CUstreamCaptureStatus;
+
+typedef struct {
+    CUfunction function;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
+    CUstream hStream;
+    void **kernelParams;
+} CUDA_LAUNCH_PARAMS;
+
+typedef enum {
+    CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+    CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
+    CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+    CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+    CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+    CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+    CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+    CU_MEMPOOL_ATTR_FORCE_INT = 0x7fffffff
+} CUmemPool_attribute;
+
+typedef struct {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char gpuDirectRDMACapable;
+    unsigned char reserved[53];
+} CUmemPoolProps;
+
+typedef struct {
+    unsigned char reserved[64];
+} CUmemPoolPtrExportData;
+
+typedef struct {
+    char reserved[64];
+} CUipcMemHandle;
+
+enum { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
+
+typedef enum {
+    CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+    CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+    CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+    CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
+    CU_GRAPH_MEM_ATTR_FORCE_INT = 0x7fffffff
+} CUgraphMem_attribute;
+
+typedef struct {
+    CUmemPoolProps poolProps;
+    const CUmemAccessDesc *accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+
+typedef enum {
+    CU_GRAPH_NODE_TYPE_KERNEL = 0,
+    CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+    CU_GRAPH_NODE_TYPE_MEMSET = 2,
+    CU_GRAPH_NODE_TYPE_HOST = 3,
+    CU_GRAPH_NODE_TYPE_GRAPH = 4,
+    CU_GRAPH_NODE_TYPE_EMPTY = 5,
+    CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+    CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+    CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+    CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT = 9,
+    CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+    CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+    CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
+    CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
+    CU_GRAPH_NODE_TYPE_FORCE_INT = 0x7fffffff
+} CUgraphNodeType;
+
+enum { CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2 };
+
+typedef enum {
+    CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
+    CUDA_GRAPH_INSTANTIATE_ERROR = 1,
+    CUDA_GRAPH_INSTANTIATE_FORCE_INT = 0x7fffffff
+} CUgraphInstantiateResult;
+
+typedef struct {
+    uint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    CUgraphInstantiateResult result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+typedef enum {
+    CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+    CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+    CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+    CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+    CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+    CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+    CU_AD_FORMAT_HALF = 0x10,
+    CU_AD_FORMAT_FLOAT = 0x20,
+    CU_AD_FORMAT_FORCE_INT = 0x7fffffff
+} CUarray_format;
+
+enum { CUDA_ARRAY3D_LAYERED = 0x01, CUDA_ARRAY3D_SPARSE = 0x40,
+       CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80 };
+
+typedef struct {
+    size_t Width, Height;
+    CUarray_format Format;
+    unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR;
+
+typedef struct {
+    unsigned int Width, Height;
+    CUarray_format Format;
+    unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR_v1;
+
+typedef struct {
+    size_t Width, Height, Depth;
+    CUarray_format Format;
+    unsigned int NumChannels;
+    unsigned int Flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+
+typedef struct {
+    unsigned int Width, Height, Depth;
+    CUarray_format Format;
+    unsigned int NumChannels;
+    unsigned int Flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v1;
+
+typedef struct {
+    size_t size, alignment;
+    unsigned int reserved[4];
+} CUDA_ARRAY_MEMORY_REQUIREMENTS;
+
+enum { CU_MEM_OPERATION_TYPE_MAP = 1, CU_MEM_OPERATION_TYPE_UNMAP = 2 };
+
+typedef struct {
+    int resourceType;
+    void *resource; /* an array or mipmapped array */
+    int subresourceType;
+    unsigned long long subresource[4]; /* never looked into here */
+    int memOperationType, memHandleType;
+    CUmemGenericAllocationHandle memHandle;
+    unsigned long long offset;
+    unsigned int deviceBitMask, flags, reserved[2];
+} CUarrayMapInfo;
+
+typedef enum {
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD = 9,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_FORCE_INT = 0x7fffffff
+} CUexternalMemoryHandleType;
+
+typedef struct {
+    CUexternalMemoryHandleType type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *nvSciBufObject;
+    } handle;
+    unsigned long long size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct {
+    unsigned long long offset, size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
 typedef uint64_t cuuint64_t;
 
 _Static_assert(sizeof(CUuuid) == 16, "CUuuid");
@@ -181,6 +382,15 @@ _Static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp");
 _Static_assert(sizeof(CUmemAccessDesc) == 12, "CUmemAccessDesc");
 _Static_assert(sizeof(CUctxCreateParams) == 24, "CUctxCreateParams");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(sizeof(CUarrayMapInfo) == 96, "CUarrayMapInfo");
+_Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
+_Static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == 120, "CUDA_MEM_ALLOC_NODE_PARAMS");
+_Static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32, "CUDA_GRAPH_INSTANTIATE_PARAMS");
+_Static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24, "CUDA_ARRAY_DESCRIPTOR");
+_Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "CUDA_ARRAY3D_DESCRIPTOR");
+_Static_assert(sizeof(CUDA_ARRAY_MEMORY_REQUIREMENTS) == 32, "CUDA_ARRAY_MEMORY_REQUIREMENTS");
+_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) == 104, "CUDA_EXTERNAL_MEMORY_HANDLE_DESC");
+_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) == 88, "CUDA_EXTERNAL_MEMORY_BUFFER_DESC");
 
 #define CUDA_API(name, ...)            \
     typedef CUresult name##_fn(__VA_ARGS__); \
@@ -195,6 +405,7 @@ CUDA_API(cuGetErrorString, CUresult error, const char **text)
 CUDA_API(cuGetProcAddress, const char *symbol, void **pfn, int cuda_version, cuuint64_t flags)
 CUDA_API(cuGetProcAddress_v2, const char *symbol, void **pfn, int cuda_version, cuuint64_t flags,
          CUdriverProcAddressQueryResult *status)
+CUDA_API_TWIN(cuGetProcAddress_v2, cuGetProcAddress_v2_ptsz)
 CUDA_API(cuGetExportTable, const void **table, const CUuuid *table_id)
 
 /* Devices */
@@ -242,6 +453,12 @@ CUDA_API(cuCtxGetApiVersion, CUcontext context, unsigned int *version)
 CUDA_API(cuCtxGetFlags, unsigned int *flags)
 CUDA_API(cuCtxSynchronize, void)
 CUDA_API(cuCtxSynchronize_v2, CUcontext context)
+CUDA_API(cuCtxAttach, CUcontext *context, unsigned int flags)
+CUDA_API(cuCtxDetach, CUcontext context)
+CUDA_API(cuGreenCtxCreate, CUgreenCtx *green, CUdevResourceDesc resources, CUdevice device,
+         unsigned int flags)
+CUDA_API(cuGreenCtxDestroy, CUgreenCtx green)
+CUDA_API(cuCtxFromGreenCtx, CUcontext *context, CUgreenCtx green)
 
 /* Memory */
 CUDA_API(cuMemGetInfo, unsigned int *free_bytes, unsigned int *total_bytes)
@@ -279,6 +496,85 @@ CUDA_API(cuMemGetAllocationGranularity, size_t *granularity, const CUmemAllocati
 CUDA_API(cuMemGetAllocationPropertiesFromHandle, CUmemAllocationProp *prop,
          CUmemGenericAllocationHandle handle)
 CUDA_API(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *handle, void *address)
+CUDA_API(cuMemExportToShareableHandle, void *shareable, CUmemGenericAllocationHandle handle,
+         CUmemAllocationHandleType type, unsigned long long flags)
+CUDA_API(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *handle, void *shareable,
+         CUmemAllocationHandleType type)
+
+/* Stream-ordered memory and pools */
+CUDA_API(cuMemAllocAsync, CUdeviceptr *pointer, size_t bytes, CUstream stream)
+CUDA_API(cuMemAllocFromPoolAsync, CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool,
+         CUstream stream)
+CUDA_API(cuMemFreeAsync, CUdeviceptr pointer, CUstream stream)
+CUDA_API(cuMemPoolCreate, CUmemoryPool *pool, const CUmemPoolProps *props)
+CUDA_API(cuMemPoolDestroy, CUmemoryPool pool)
+CUDA_API(cuMemPoolTrimTo, CUmemoryPool pool, size_t bytes_to_keep)
+CUDA_API(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+CUDA_API(cuMemPoolGetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+CUDA_API(cuMemPoolSetAccess, CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+CUDA_API(cuMemPoolGetAccess, CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *location)
+CUDA_API(cuMemPoolExportToShareableHandle, void *shareable, CUmemoryPool pool,
+         CUmemAllocationHandleType type, unsigned long long flags)
+CUDA_API(cuMemPoolImportFromShareableHandle, CUmemoryPool *pool, void *shareable,
+         CUmemAllocationHandleType type, unsigned long long flags)
+CUDA_API(cuMemPoolExportPointer, CUmemPoolPtrExportData *shared, CUdeviceptr pointer)
+CUDA_API(cuMemPoolImportPointer, CUdeviceptr *pointer, CUmemoryPool pool,
+         CUmemPoolPtrExportData *shared)
+CUDA_API(cuDeviceGetDefaultMemPool, CUmemoryPool *pool, CUdevice device)
+CUDA_API(cuDeviceGetMemPool, CUmemoryPool *pool, CUdevice device)
+CUDA_API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool pool)
+CUDA_API_TWIN(cuMemAllocAsync, cuMemAllocAsync_ptsz)
+CUDA_API_TWIN(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz)
+CUDA_API_TWIN(cuMemFreeAsync, cuMemFreeAsync_ptsz)
+
+/* Arrays */
+CUDA_API(cuArrayCreate, CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *descriptor)
+CUDA_API(cuArrayCreate_v2, CUarray *array, const CUDA_ARRAY_DESCRIPTOR *descriptor)
+CUDA_API(cuArray3DCreate, CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *descriptor)
+CUDA_API(cuArray3DCreate_v2, CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+CUDA_API(cuArrayDestroy, CUarray array)
+CUDA_API(cuArrayGetMemoryRequirements, CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray array,
+         CUdevice device)
+CUDA_API(cuMipmappedArrayCreate, CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
+         unsigned int levels)
+CUDA_API(cuMipmappedArrayGetLevel, CUarray *level_array, CUmipmappedArray array, unsigned int level)
+CUDA_API(cuMipmappedArrayDestroy, CUmipmappedArray array)
+CUDA_API(cuMemMapArrayAsync, CUarrayMapInfo *list, unsigned int count, CUstream stream)
+CUDA_API_TWIN(cuMemMapArrayAsync, cuMemMapArrayAsync_ptsz)
+
+/* Memory of other processes and programming interfaces */
+CUDA_API(cuIpcGetMemHandle, CUipcMemHandle *handle, CUdeviceptr pointer)
+CUDA_API(cuIpcOpenMemHandle, CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
+CUDA_API(cuIpcOpenMemHandle_v2, CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
+CUDA_API(cuIpcCloseMemHandle, CUdeviceptr pointer)
+CUDA_API(cuImportExternalMemory, CUexternalMemory *memory,
+         const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *descriptor)
+CUDA_API(cuExternalMemoryGetMappedBuffer, CUdeviceptr *pointer, CUexternalMemory memory,
+         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *descriptor)
+CUDA_API(cuDestroyExternalMemory, CUexternalMemory memory)
+
+/* Graphs, as far as they hold memory */
+CUDA_API(cuGraphAddMemAllocNode, CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t dependency_count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+CUDA_API(cuGraphMemAllocNodeGetParams, CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+CUDA_API(cuGraphAddMemFreeNode, CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t dependency_count, CUdeviceptr pointer)
+CUDA_API(cuGraphGetNodes, CUgraph graph, CUgraphNode *nodes, size_t *count)
+CUDA_API(cuGraphNodeGetType, CUgraphNode node, CUgraphNodeType *type)
+CUDA_API(cuGraphChildGraphNodeGetGraph, CUgraphNode node, CUgraph *graph)
+CUDA_API(cuGraphInstantiate, CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+         char *log, size_t log_bytes)
+CUDA_API(cuGraphInstantiate_v2, CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+         char *log, size_t log_bytes)
+CUDA_API(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+CUDA_API(cuGraphInstantiateWithParams, CUgraphExec *exec, CUgraph graph,
+         CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+CUDA_API(cuGraphUpload, CUgraphExec exec, CUstream stream)
+CUDA_API(cuDeviceGraphMemTrim, CUdevice device)
+CUDA_API(cuDeviceGetGraphMemAttribute, CUdevice device, CUgraphMem_attribute attribute,
+         void *value)
+CUDA_API_TWIN(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz)
+CUDA_API_TWIN(cuGraphUpload, cuGraphUpload_ptsz)
 
 /* Moving bytes */
 CUDA_API(cuMemcpy, CUdeviceptr to, CUdeviceptr from, size_t bytes)
@@ -321,8 +617,35 @@ CUDA_API(cuLaunchKernel, CUfunction function, unsigned int grid_x, unsigned int 
          unsigned int shared_bytes, CUstream stream, void **params, void **extra)
 CUDA_API(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **params,
          void **extra)
+CUDA_API(cuLaunchCooperativeKernel, CUfunction function, unsigned int grid_x, unsigned int grid_y,
+         unsigned int grid_z, unsigned int block_x, unsigned int block_y, unsigned int block_z,
+         unsigned int shared_bytes, CUstream stream, void **params)
+CUDA_API(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *launches, unsigned int count,
+         unsigned int flags)
+CUDA_API(cuLaunch, CUfunction function)
+CUDA_API(cuLaunchGrid, CUfunction function, int grid_width, int grid_height)
+CUDA_API(cuLaunchGridAsync, CUfunction function, int grid_width, int grid_height, CUstream stream)
+CUDA_API_TWIN(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz)
 CUDA_API_TWIN(cuLaunchKernel, cuLaunchKernel_ptsz)
 CUDA_API_TWIN(cuLaunchKernelEx, cuLaunchKernelEx_ptsz)
+
+/* Captures and graphs as launches */
+CUDA_API(cuStreamBeginCapture, CUstream stream)
+CUDA_API(cuStreamBeginCapture_v2, CUstream stream, CUstreamCaptureMode mode)
+CUDA_API(cuStreamBeginCaptureToGraph, CUstream stream, CUgraph graph,
+         const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
+         CUstreamCaptureMode mode)
+CUDA_API(cuStreamEndCapture, CUstream stream, CUgraph *graph)
+CUDA_API(cuStreamIsCapturing, CUstream stream, CUstreamCaptureStatus *status)
+CUDA_API(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
+CUDA_API(cuGraphLaunch, CUgraphExec exec, CUstream stream)
+CUDA_API(cuGraphExecDestroy, CUgraphExec exec)
+CUDA_API_TWIN(cuStreamBeginCapture, cuStreamBeginCapture_ptsz)
+CUDA_API_TWIN(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz)
+CUDA_API_TWIN(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz)
+CUDA_API_TWIN(cuStreamEndCapture, cuStreamEndCapture_ptsz)
+CUDA_API_TWIN(cuStreamIsCapturing, cuStreamIsCapturing_ptsz)
+CUDA_API_TWIN(cuGraphLaunch, cuGraphLaunch_ptsz)
 
 /* Streams and events */
 CUDA_API(cuStreamCreate, CUstream *stream, unsigned int flags)
@@ -332,6 +655,7 @@ CUDA_API(cuStreamDestroy_v2, CUstream stream)
 CUDA_API(cuStreamQuery, CUstream stream)
 CUDA_API(cuStreamSynchronize, CUstream stream)
 CUDA_API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned int flags)
+CUDA_API(cuStreamGetCtx, CUstream stream, CUcontext *context)
 CUDA_API(cuEventCreate, CUevent *event, unsigned int flags)
 CUDA_API(cuEventDestroy, CUevent event)
 CUDA_API(cuEventDestroy_v2, CUevent event)
@@ -340,6 +664,7 @@ CUDA_API(cuEventQuery, CUevent event)
 CUDA_API(cuEventSynchronize, CUevent event)
 CUDA_API(cuEventElapsedTime, float *milliseconds, CUevent start, CUevent end)
 CUDA_API(cuEventElapsedTime_v2, float *milliseconds, CUevent start, CUevent end)
+CUDA_API_TWIN(cuStreamGetCtx, cuStreamGetCtx_ptsz)
 CUDA_API_TWIN(cuStreamQuery, cuStreamQuery_ptsz)
 CUDA_API_TWIN(cuStreamSynchronize, cuStreamSynchronize_ptsz)
 CUDA_API_TWIN(cuStreamWaitEvent, cuStreamWaitEvent_ptsz)

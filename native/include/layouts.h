@@ -1,4 +1,4 @@
-/* C view of the files shared with Python: policy.def, region.def and host_paths.def. */
+/* C view of the files shared with Python: policy.def, region.def, schedule.def, host_paths.def. */
 #ifndef CASABA_LAYOUTS_H
 #define CASABA_LAYOUTS_H
 
@@ -16,6 +16,7 @@ typedef _Atomic uint32_t atomic_u32;
 #define ARRAY(record, name, count) struct record name[count];
 #include "policy.def"
 #include "region.def"
+#include "schedule.def"
 #undef CONST
 #undef STRUCT
 #undef END
@@ -29,5 +30,6 @@ typedef _Atomic uint32_t atomic_u32;
 
 _Static_assert(sizeof(struct policy_file) == POLICY_SIZE, "policy file");
 _Static_assert(sizeof(struct region_file) == REGION_SIZE, "region file");
+_Static_assert(sizeof(struct schedule_file) == SCHEDULE_SIZE, "schedule file");
 
 #endif

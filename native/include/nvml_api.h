@@ -110,6 +110,31 @@ typedef struct {
 } nvmlProcessUtilizationSample_t;
 
 typedef struct {
+    unsigned long long timeStamp; /* microseconds since the epoch */
+    unsigned int pid;
+    unsigned int smUtil, memUtil, encUtil, decUtil, jpgUtil, ofaUtil; /* percent */
+} nvmlProcessUtilizationInfo_v1_t;
+
+typedef struct {
+    unsigned int version; /* in: NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_v1_t, 1) */
+    unsigned int processSamplesCount; /* in: room; out: count */
+    unsigned long long lastSeenTimeStamp;
+    nvmlProcessUtilizationInfo_v1_t *procUtilArray;
+} nvmlProcessesUtilizationInfo_v1_t;
+
+enum { NVML_GPU_UTILIZATION_SAMPLES = 1 };
+enum { NVML_VALUE_TYPE_UNSIGNED_INT = 1 };
+
+typedef struct {
+    unsigned long long timeStamp; /* microseconds since the epoch */
+    union {
+        double dVal;
+        unsigned int uiVal;
+        unsigned long long ullVal;
+    } sampleValue;
+} nvmlSample_t;
+
+typedef struct {
     unsigned int version; /* in: NVML_STRUCT_VERSION(nvmlTemperature_v1_t, 1) */
     nvmlEnum_t sensorType;
     int temperature; /* degrees Celsius */
@@ -124,6 +149,8 @@ _Static_assert(sizeof(nvmlProcessInfo_t) == 24, "nvmlProcessInfo_t");
 _Static_assert(sizeof(nvmlProcessDetail_v1_t) == 32, "nvmlProcessDetail_v1_t");
 _Static_assert(sizeof(nvmlProcessDetailList_v1_t) == 24, "nvmlProcessDetailList_v1_t");
 _Static_assert(sizeof(nvmlProcessUtilizationSample_t) == 32, "nvmlProcessUtilizationSample_t");
+_Static_assert(sizeof(nvmlProcessUtilizationInfo_v1_t) == 40, "nvmlProcessUtilizationInfo_v1_t");
+_Static_assert(sizeof(nvmlSample_t) == 16, "nvmlSample_t");
 
 #define NVML_API(name, ...)                      \
     typedef nvmlReturn_t name##_fn(__VA_ARGS__); \
@@ -236,6 +263,11 @@ NVML_API(nvmlDeviceGetRunningProcessDetailList, nvmlDevice_t device,
 NVML_API(nvmlDeviceGetProcessUtilization, nvmlDevice_t device,
          nvmlProcessUtilizationSample_t *samples, unsigned int *count,
          unsigned long long last_seen_us)
+NVML_API(nvmlDeviceGetProcessesUtilizationInfo, nvmlDevice_t device,
+         nvmlProcessesUtilizationInfo_v1_t *answer)
+NVML_API(nvmlDeviceGetSamples, nvmlDevice_t device, nvmlEnum_t type,
+         unsigned long long last_seen_us, nvmlEnum_t *value_type, unsigned int *count,
+         nvmlSample_t *samples)
 
 /* Events, which these cards do not have */
 NVML_API(nvmlEventSetCreate, void **set)

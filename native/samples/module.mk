@@ -51,3 +51,32 @@ ALL += $(PACKAGE)/$(1)/samples/alloc_until_refused
 endef
 
 $(foreach arch,$(ARCHES),$(eval $(call SAMPLE_PACKAGE_RULE,$(arch))))
+
+# Keeps a card busy; it finds the driver by itself. The package's copy is for both architectures.
+define SAMPLE_BUSY_RULE
+$(PACKAGE)/$(1)/samples/busy: $(SAMPLES_DIR)/busy.c $(SAMPLES_HEADERS)
+	@mkdir -p $$(@D)
+	$(ZIG) -target $(call zig_target,$(1)) $(CFLAGS) -s -o $$@ $(SAMPLES_DIR)/busy.c -ldl -pthread
+
+ALL += $(PACKAGE)/$(1)/samples/busy
+endef
+
+$(foreach arch,$(ARCHES),$(eval $(call SAMPLE_BUSY_RULE,$(arch))))
+
+define SAMPLE_BUSY_SANITIZE_RULE
+$(OUT)/$(1)/samples/busy: $(SAMPLES_DIR)/busy.c $(SAMPLES_HEADERS) $(OUT)/$(1)/simulated_driver/libcuda.so.1
+	@mkdir -p $$(@D)
+	gcc $(CFLAGS) -g $(2) -DDOOR_LINKED -o $$@ $$(filter %.c %.so.1,$$^) -pthread
+
+SANITIZED += $(OUT)/$(1)/samples/busy
+endef
+
+$(eval $(call SAMPLE_BUSY_SANITIZE_RULE,asan,-fsanitize=address -fsanitize=undefined -fno-omit-frame-pointer))
+$(eval $(call SAMPLE_BUSY_SANITIZE_RULE,tsan,-fsanitize=thread))
+
+# NVML's view of the card's time, from inside a slice.
+$(OUT)/samples/utilization: $(SAMPLES_DIR)/utilization.c $(SAMPLES_HEADERS)
+	@mkdir -p $(@D)
+	$(ZIG) -target $(call zig_target,$(HOST_ARCH)) $(CFLAGS) -s -o $@ $(SAMPLES_DIR)/utilization.c -ldl
+
+ALL += $(OUT)/samples/utilization

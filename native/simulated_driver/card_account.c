@@ -11,12 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "card_queue.h"
+#include "card_schedule.h"
+#include "card_shares.h"
+
 #define PATH(name, text) static const char PATH_##name[] __attribute__((unused)) = text;
 #include "host_paths.def"
 #undef PATH
 
-enum { STATE_MAGIC = 0x53425343, STATE_VERSION = 1, SLOTS = 1024, PATH_SIZE = 4096 };
-enum { LOCK_CLAIM = 0x1000000, LOCK_LIVE = 0x2000000, LOCK_CARD = 0x3000000 }; /* beyond the end */
+enum { STATE_MAGIC = 0x53425343, STATE_VERSION = 2, PATH_SIZE = 4096 };
+enum { LOCK_CLAIM = 0x1000000, LOCK_LIVE = 0x2000000, LOCK_CARD = 0x3000000,
+       LOCK_SHARES = 0x4000000, LOCK_SHARE = 0x5000000 }; /* not about the bytes there */
 
 typedef _Atomic uint64_t atomic_u64;
 
@@ -26,7 +31,15 @@ struct state_file {
     _Atomic uint32_t high_water; /* slots ever used */
     uint8_t uuids[CARDS_MAX][16];
     atomic_u64 bytes[CARDS_MAX][SLOTS];
+    struct shares shares;
+    struct card_time times[]; /* one for each card */
 };
+
+/* Most of it is never written, and so takes no room. */
+static off_t state_size(const struct host *host)
+{
+    return (off_t)(sizeof(struct state_file) + host->card_count * sizeof(struct card_time));
+}
 
 const char *simulated_dir(void)
 {
@@ -77,7 +90,7 @@ static bool fill_state(int fd, const struct host *host)
         memcpy(state->uuids[i], host->cards[i].uuid_bytes, 16);
     ssize_t written = write(fd, state, sizeof *state);
     free(state);
-    return written == (ssize_t)sizeof *state;
+    return written == (ssize_t)sizeof *state && ftruncate(fd, state_size(host)) == 0;
 }
 
 /* A complete file gets its name in one step, by link: whoever is late uses the winner's. */
@@ -141,8 +154,9 @@ static bool map_state(struct account *account, const char *path, struct reason *
         return refuse(reason, path, "cannot be examined");
     int writable = (fcntl(account->state_fd, F_GETFL) & O_ACCMODE) == O_RDWR ? PROT_WRITE : 0;
     void *memory = MAP_FAILED;
-    if (status.st_size == (off_t)sizeof(struct state_file)) {
-        memory = mmap(NULL, sizeof(struct state_file), PROT_READ | writable, MAP_SHARED,
+    size_t size = (size_t)state_size(account->host);
+    if (status.st_size == (off_t)size) {
+        memory = mmap(NULL, size, PROT_READ | writable, MAP_SHARED,
                       account->state_fd, 0);
         if (memory == MAP_FAILED)
             return refuse(reason, path, "cannot be mapped");
@@ -150,10 +164,10 @@ static bool map_state(struct account *account, const char *path, struct reason *
             account->state = memory;
             return true;
         }
-        munmap(memory, sizeof(struct state_file));
+        munmap(memory, size);
     }
     snprintf(reason->text, REASON_SIZE,
-             "%.300s was made for other cards than cards.conf lists now: "
+             "%.300s was made for other cards than cards.conf lists now, or by another release: "
              "remove it when no process uses the cards", path);
     return false;
 }
@@ -215,6 +229,8 @@ bool account_take_slot(struct account *account, struct reason *reason)
     for (unsigned slot = 0; slot < SLOTS; slot++) {
         if (take_slot(account, slot)) {
             account->slot = (int)slot;
+            shares_forget(account);
+            queue_open(account);
             return true;
         }
         if (errno != EAGAIN && errno != EACCES)
@@ -228,29 +244,45 @@ bool account_take_slot(struct account *account, struct reason *reason)
 void account_close(struct account *account)
 {
     if (account->state != NULL)
-        munmap(account->state, sizeof(struct state_file));
+        munmap(account->state, (size_t)state_size(account->host));
     if (account->state_fd >= 0)
         close(account->state_fd);
     account->state = NULL;
     account->state_fd = account->slot = -1;
 }
 
-static bool lives(const struct account *account, unsigned slot)
+bool account_lives(const struct account *account, unsigned slot)
 {
     return (int)slot == account->slot ||
            lock_holder(account->state_fd, LOCK_LIVE + (off_t)slot) >= 0;
 }
 
+int account_pid(const struct account *account, unsigned slot)
+{
+    return lock_holder(account->pids_fd, (off_t)slot);
+}
+
+unsigned account_slots(const struct account *account)
+{
+    uint32_t high = atomic_load(&account->state->high_water);
+    return high < SLOTS ? high : SLOTS;
+}
+
+struct card_time *account_time(const struct account *account, unsigned card)
+{
+    return &account->state->times[card];
+}
+
 static uint64_t sum(const struct account *account, unsigned card, bool with_dead)
 {
     uint64_t total = 0;
-    uint32_t high = atomic_load(&account->state->high_water);
-    for (unsigned slot = 0; slot < high && slot < SLOTS; slot++) {
+    unsigned slots = account_slots(account);
+    for (unsigned slot = 0; slot < slots; slot++) {
         uint64_t bytes = atomic_load(&account->state->bytes[card][slot]);
-        if (bytes != 0 && (with_dead || lives(account, slot)))
+        if (bytes != 0 && (with_dead || account_lives(account, slot)))
             total += bytes;
     }
-    return total;
+    return total + shares_bytes(account, card);
 }
 
 static void lock_card(struct account *account, unsigned card, short type)
@@ -259,10 +291,56 @@ static void lock_card(struct account *account, unsigned card, short type)
     lock_byte(account->state_fd, F_OFD_SETLKW, type, LOCK_CARD + (off_t)card);
 }
 
-static void unlock_card(struct account *account, unsigned card)
+void account_lock(struct account *account, unsigned card)
+{
+    lock_card(account, card, F_WRLCK);
+}
+
+void account_unlock(struct account *account, unsigned card)
 {
     lock_byte(account->state_fd, F_OFD_SETLK, F_UNLCK, LOCK_CARD + (off_t)card);
     pthread_mutex_unlock(&account->lock);
+}
+
+void account_lock_shares(struct account *account)
+{
+    lock_byte(account->state_fd, F_OFD_SETLKW, F_WRLCK, LOCK_SHARES);
+}
+
+void account_unlock_shares(struct account *account)
+{
+    lock_byte(account->state_fd, F_OFD_SETLK, F_UNLCK, LOCK_SHARES);
+}
+
+struct shares *account_shares(const struct account *account)
+{
+    return &account->state->shares;
+}
+
+bool account_descriptor_lives(const struct account *account, unsigned number)
+{
+    return lock_holder(account->state_fd, LOCK_SHARE + (off_t)number) >= 0;
+}
+
+/* Read locks: several descriptors may hold one share. */
+int account_open_descriptor(const struct account *account, unsigned number)
+{
+    char path[PATH_SIZE];
+    (void)account;
+    snprintf(path, sizeof path, "%s/state", simulated_dir());
+    int descriptor = open_shared(path);
+    if (descriptor < 0 ||
+        lock_byte(descriptor, F_OFD_SETLK, F_RDLCK, LOCK_SHARE + (off_t)number) == 0)
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+bool account_is_own_file(const struct account *account, int descriptor)
+{
+    struct stat own, given;
+    return fstat(account->state_fd, &own) == 0 && fstat(descriptor, &given) == 0 &&
+           own.st_dev == given.st_dev && own.st_ino == given.st_ino;
 }
 
 bool account_charge(struct account *account, unsigned card, uint64_t bytes)
@@ -270,13 +348,13 @@ bool account_charge(struct account *account, unsigned card, uint64_t bytes)
     uint64_t memory = account->host->cards[card].memory_bytes;
     if (bytes > memory)
         return false;
-    lock_card(account, card, F_WRLCK);
+    account_lock(account, card);
     /* Dead slots are asked for only when it matters: each costs a system call. */
     bool room = sum(account, card, true) <= memory - bytes ||
                 sum(account, card, false) <= memory - bytes;
     if (room)
         atomic_fetch_add(&account->state->bytes[card][account->slot], bytes);
-    unlock_card(account, card);
+    account_unlock(account, card);
     return room;
 }
 
@@ -291,25 +369,25 @@ uint64_t account_used(struct account *account, unsigned card)
 {
     lock_card(account, card, F_RDLCK);
     uint64_t bytes = sum(account, card, false);
-    unlock_card(account, card);
+    account_unlock(account, card);
     return bytes;
 }
 
 unsigned account_processes(struct account *account, unsigned card, struct card_process *processes,
                            unsigned room)
 {
-    unsigned count = 0;
-    uint32_t high = atomic_load(&account->state->high_water);
+    unsigned count = 0, slots = account_slots(account);
     lock_card(account, card, F_RDLCK);
-    for (unsigned slot = 0; slot < high && slot < SLOTS; slot++) {
-        uint64_t bytes = atomic_load(&account->state->bytes[card][slot]);
-        int pid = bytes == 0 ? 0 : lock_holder(account->pids_fd, (off_t)slot);
+    for (unsigned slot = 0; slot < slots; slot++) {
+        uint64_t bytes = atomic_load(&account->state->bytes[card][slot]) +
+                         shares_shown(account, card, slot);
+        int pid = bytes == 0 ? 0 : account_pid(account, slot);
         if (pid <= 0)
             continue;
         if (count < room)
             processes[count] = (struct card_process){(unsigned)pid, bytes};
         count++;
     }
-    unlock_card(account, card);
+    account_unlock(account, card);
     return count;
 }

@@ -9,15 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvml_api.h"
+#include "cards_keys.h"
 
-#define MODEL(identifier, ...) {.id = #identifier, __VA_ARGS__},
-static const struct model models[] = {
-#include "models.def"
-};
-#undef MODEL
-
-enum { MODEL_COUNT = sizeof models / sizeof models[0], LINE_SIZE = 512 };
+enum { LINE_SIZE = 512, SLICE_NS = 2000000, WINDOW_SAMPLES = 6 };
 
 struct parser {
     const char *path;
@@ -38,151 +32,6 @@ __attribute__((format(printf, 3, 4))) static bool refuse(struct parser *parser, 
     snprintf(parser->reason->text, REASON_SIZE, "%.200s:%u: %.300s", parser->path, line, text);
     return false;
 }
-
-static bool parse_number(const char *text, unsigned long most, unsigned long *number)
-{
-    char *end;
-    errno = 0;
-    if (!isdigit((unsigned char)text[0]))
-        return false;
-    *number = strtoul(text, &end, 10);
-    return errno == 0 && *end == '\0' && *number <= most;
-}
-
-static int hex_digit(char character)
-{
-    if (character >= '0' && character <= '9')
-        return character - '0';
-    if (character >= 'a' && character <= 'f')
-        return character - 'a' + 10;
-    return -1;
-}
-
-static bool parse_uuid(const char *text, uint8_t bytes[16])
-{
-    static const char form[] = "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    unsigned digits = 0;
-    if (strlen(text) != sizeof form - 1)
-        return false;
-    for (size_t i = 0; form[i] != '\0'; i++) {
-        int digit = hex_digit(text[i]);
-        if (form[i] != 'x' ? text[i] != form[i] : digit < 0)
-            return false;
-        if (form[i] != 'x')
-            continue;
-        bytes[digits / 2] = (uint8_t)(digits % 2 == 0 ? digit << 4 : bytes[digits / 2] | digit);
-        digits++;
-    }
-    return true;
-}
-
-static bool set_driver_version(struct host *host, struct card *card, const char *value)
-{
-    (void)card;
-    size_t length = strlen(value);
-    if (length == 0 || length >= sizeof host->driver_version ||
-        strspn(value, "0123456789.") != length)
-        return false;
-    memcpy(host->driver_version, value, length + 1);
-    return true;
-}
-
-static bool set_cuda_version(struct host *host, struct card *card, const char *value)
-{
-    (void)card;
-    unsigned long number;
-    if (!parse_number(value, 99990, &number) || number < 2000)
-        return false;
-    host->cuda_version = (int)number;
-    return true;
-}
-
-static bool set_device_nodes(struct host *host, struct card *card, const char *value)
-{
-    (void)card;
-    host->nodes_when_present = strcmp(value, "when_present") == 0;
-    return host->nodes_when_present || strcmp(value, "ignored") == 0;
-}
-
-static bool set_model(struct host *host, struct card *card, const char *value)
-{
-    (void)host;
-    for (unsigned i = 0; i < MODEL_COUNT; i++)
-        if (strcmp(models[i].id, value) == 0)
-            card->model = &models[i];
-    return card->model != NULL;
-}
-
-static bool set_uuid(struct host *host, struct card *card, const char *value)
-{
-    (void)host;
-    if (!parse_uuid(value, card->uuid_bytes))
-        return false;
-    memcpy(card->uuid, value, strlen(value) + 1);
-    return true;
-}
-
-static bool set_bus_id(struct host *host, struct card *card, const char *value)
-{
-    (void)host;
-    int end = 0;
-    return sscanf(value, "%8x:%2x:%2x.0%n", &card->domain, &card->bus, &card->device, &end) == 3 &&
-           end > 0 && value[end] == '\0';
-}
-
-static bool set_minor(struct host *host, struct card *card, const char *value)
-{
-    (void)host;
-    unsigned long number;
-    if (!parse_number(value, 255, &number))
-        return false;
-    card->minor = (unsigned)number;
-    return true;
-}
-
-static bool set_memory(struct host *host, struct card *card, const char *value)
-{
-    (void)host;
-    unsigned long number;
-    if (!parse_number(value, 1UL << 24, &number) || number == 0)
-        return false;
-    card->memory_bytes = (uint64_t)number * MIB;
-    return true;
-}
-
-static bool set_context(struct host *host, struct card *card, const char *value)
-{
-    (void)host;
-    unsigned long number;
-    if (!parse_number(value, 1UL << 16, &number))
-        return false;
-    card->context_bytes = (uint64_t)number * MIB;
-    return true;
-}
-
-enum { KEY_DRIVER_VERSION, KEY_CUDA_VERSION, KEY_DEVICE_NODES, KEY_MODEL, KEY_UUID, KEY_BUS_ID,
-       KEY_MINOR, KEY_MEMORY, KEY_CONTEXT, KEY_COUNT };
-
-static const struct key {
-    const char *name;
-    bool of_card, required;
-    bool (*set)(struct host *host, struct card *card, const char *value);
-    const char *wanted;
-} keys[KEY_COUNT] = {
-    [KEY_DRIVER_VERSION] = {"driver_version", false, true, set_driver_version,
-                            "a version such as 580.126.09"},
-    [KEY_CUDA_VERSION] = {"cuda_version", false, true, set_cuda_version,
-                          "major * 1000 + minor * 10, such as 13000"},
-    [KEY_DEVICE_NODES] = {"device_nodes", false, false, set_device_nodes,
-                          "ignored or when_present"},
-    [KEY_MODEL] = {"model", true, true, set_model, "A10, T4, L4 or H200"},
-    [KEY_UUID] = {"uuid", true, true, set_uuid,
-                  "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx in lower case hexadecimal"},
-    [KEY_BUS_ID] = {"bus_id", true, true, set_bus_id, "a PCI address such as 00000000:00:03.0"},
-    [KEY_MINOR] = {"minor", true, true, set_minor, "a number from 0 to 255"},
-    [KEY_MEMORY] = {"memory_mib", true, false, set_memory, "a number of MiB above 0"},
-    [KEY_CONTEXT] = {"context_mib", true, false, set_context, "a number of MiB up to 65536"},
-};
 
 static char *trim(char *text)
 {
@@ -269,10 +118,32 @@ static bool read_lines(struct parser *parser, FILE *file)
     return finish_section(parser, given, in_card);
 }
 
+/* What goes before the file, for one process. */
+static bool read_environment(struct parser *parser)
+{
+    char settings[LINE_SIZE], *rest = NULL;
+    unsigned given = 0;
+    const char *kernel_us = getenv("CASABA_SIMULATED_KERNEL_US");
+    const char *faults = getenv("CASABA_SIMULATED_FAULTS");
+    parser->path = "environment";
+    parser->line = 0;
+    if (kernel_us != NULL && !keys[KEY_KERNEL].set(parser->host, NULL, kernel_us))
+        return refuse(parser, 0, "CASABA_SIMULATED_KERNEL_US = '%s': give %s", kernel_us,
+                      keys[KEY_KERNEL].wanted);
+    snprintf(settings, sizeof settings, "%s", faults == NULL ? "" : faults);
+    for (char *setting = strtok_r(settings, ";", &rest); setting != NULL;
+         setting = strtok_r(NULL, ";", &rest))
+        if (!read_setting(parser, setting, &given, false))
+            return false;
+    return true;
+}
+
 bool cards_conf_read(const char *path, struct host *host, struct reason *reason)
 {
     struct parser parser = {.path = path, .section_line = 1, .host = host, .reason = reason};
     memset(host, 0, sizeof *host);
+    host->slice_ns = SLICE_NS;
+    host->window_samples = WINDOW_SAMPLES;
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         snprintf(reason->text, REASON_SIZE, "%s cannot be read: %s", path, strerror(errno));
@@ -280,7 +151,7 @@ bool cards_conf_read(const char *path, struct host *host, struct reason *reason)
     }
     bool good = read_lines(&parser, file);
     fclose(file);
-    return good;
+    return good && read_environment(&parser);
 }
 
 static bool has_node(const struct card *card)

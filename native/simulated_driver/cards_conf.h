@@ -6,6 +6,19 @@
  *     device_nodes   = ignored           or when_present: where /dev holds the node nvidia<minor>
  *                                        of any of the cards, only the cards that have one are
  *                                        seen, as in a container on a real host
+ *     slice_us       = 2000              optional: how long the card serves one process when
+ *                                        several have work
+ *     kernel_us      = 0                 optional: how long a kernel takes whose name does not say;
+ *                                        $CASABA_SIMULATED_KERNEL_US goes before
+ *     utilization_window_ms = 1000       optional: over how long NVML's utilisation is taken
+ *     utilization_lag_ms = 0             optional: how long ago that ended; both are rounded to
+ *                                        samples of 1/6 s and at most 2500 ms
+ *   faults, all optional; $CASABA_SIMULATED_FAULTS sets them for one process, as `key=value;...`:
+ *     nvml_delay_ms  = 0                 how much later every answer of NVML comes
+ *     nvml_absent    = no                or yes: NVML does not start
+ *     alloc_fails_every = 0              every so many allocations of a process one is refused
+ *     fails_after_launches = 0           after so many launches of a process it has what a real one
+ *                                        has behind an XID: every call that works on a stream fails
  *     [card]                             one section per card, in the order of NVML's index
  *     model       = A10                  see models.def
  *     uuid        = GPU-13e066b9-098c-8932-9d26-ea75a943d6ba
@@ -50,6 +63,11 @@ struct host {
     char driver_version[64];
     int cuda_version;
     bool nodes_when_present;
+    uint64_t slice_ns, kernel_ns;
+    unsigned window_samples, lag_samples; /* of card_schedule.h */
+    unsigned nvml_delay_ms;
+    bool nvml_absent;
+    unsigned alloc_fails_every, fails_after_launches;
     unsigned card_count;
     struct card cards[CARDS_MAX];
 };

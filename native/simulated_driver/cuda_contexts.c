@@ -1,7 +1,10 @@
 /* Contexts: made, current, destroyed. */
 #include <stdlib.h>
 
-#include "cuda_driver.h"
+#include "cuda_capture.h"
+#include "cuda_graphs.h"
+#include "cuda_pools.h"
+#include "cuda_work.h"
 
 static _Thread_local struct {
     CUcontext contexts[CONTEXT_STACK_DEPTH];
@@ -55,9 +58,13 @@ CUresult context_begin(CUcontext context)
     if (!account_charge(&driver.account, context->card,
                         driver.host.cards[context->card].context_bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    context->last_ns = context->blocking_ns = context->passed_ns = 0;
     context->next = driver.contexts;
     driver.contexts = context;
-    return CUDA_SUCCESS;
+    if (streams_begin(context))
+        return CUDA_SUCCESS;
+    context_end(context);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void context_end(CUcontext context)
@@ -67,15 +74,31 @@ void context_end(CUcontext context)
         [RESOURCE_STREAM] = stream_destroy,
         [RESOURCE_EVENT] = event_destroy,
         [RESOURCE_MODULE] = module_destroy,
+        [RESOURCE_ARRAY] = array_destroy,
+        [RESOURCE_MIPMAP] = mipmap_destroy,
     };
     while (context->resources != NULL)
         destroy[context->resources->kind](context->resources);
+    pools_empty(context->card);
+    graph_memory_trim(context->card);
     CUcontext *link = &driver.contexts;
     while (*link != context)
         link = &(*link)->next;
     *link = context->next;
     account_release(&driver.account, context->card,
                     driver.host.cards[context->card].context_bytes);
+}
+
+bool context_destroy(CUcontext context)
+{
+    position_wait(context->card, context->last_ns);
+    if (!context_lives(context))
+        return false;
+    context_end(context);
+    if (stack.depth > 0 && stack.contexts[stack.depth - 1] == context)
+        stack.depth--;
+    free(context);
+    return true;
 }
 
 static CUresult create(CUcontext *context, unsigned int flags, CUdevice device)
@@ -89,7 +112,8 @@ static CUresult create(CUcontext *context, unsigned int flags, CUdevice device)
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *made = (struct CUctx_st){.device = device, .card = driver.cards[device], .flags = flags};
+    *made = (struct CUctx_st){.device = device, .card = driver.cards[device], .flags = flags,
+                              .attached = 1};
     CUresult result = context_begin(made);
     if (result != CUDA_SUCCESS) {
         stack.depth--;
@@ -135,13 +159,36 @@ CUresult cuCtxDestroy_v2(CUcontext context)
         return result;
     if (context == NULL)
         return driver_leave(CUDA_ERROR_INVALID_VALUE);
-    if (!context_lives(context) || context->primary)
+    if (!context_lives(context) || context->primary || context->green ||
+        !context_destroy(context))
         return driver_leave(CUDA_ERROR_INVALID_CONTEXT);
-    context_end(context);
-    if (stack.depth > 0 && stack.contexts[stack.depth - 1] == context)
-        stack.depth--;
-    free(context);
     return driver_leave(CUDA_SUCCESS);
+}
+
+/* From before CUDA 4: uses of the current context are counted. */
+CUresult cuCtxAttach(CUcontext *context, unsigned int flags)
+{
+    CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (context == NULL || flags != 0)
+        return driver_leave(CUDA_ERROR_INVALID_VALUE);
+    result = context_current(context);
+    if (result == CUDA_SUCCESS)
+        (*context)->attached++;
+    return driver_leave(result);
+}
+
+CUresult cuCtxDetach(CUcontext context)
+{
+    CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (context == NULL || !context_lives(context) || context->attached == 0)
+        return driver_leave(CUDA_ERROR_INVALID_CONTEXT);
+    bool last = --context->attached == 0 && !context->primary && !context->green;
+    return driver_leave(!last || context_destroy(context) ? CUDA_SUCCESS
+                                                          : CUDA_ERROR_INVALID_CONTEXT);
 }
 
 CUresult cuCtxDestroy(CUcontext context)
@@ -262,7 +309,14 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 CUresult cuCtxSynchronize_v2(CUcontext context)
 {
     CUresult result = enter_context(&context);
-    return result != CUDA_SUCCESS ? result : driver_leave(CUDA_SUCCESS);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = fault_has_failed() ? CUDA_ERROR_LAUNCH_FAILED : capture_check_context(context);
+    if (result != CUDA_SUCCESS)
+        return driver_leave(result);
+    position_wait(context->card, context->last_ns);
+    pools_trim();
+    return driver_leave(CUDA_SUCCESS);
 }
 
 CUresult cuCtxSynchronize(void)

@@ -3,7 +3,7 @@
  * gigabytes of a virtual card does not fill the host's memory. Work is done at once. */
 #include <string.h>
 
-#include "cuda_driver.h"
+#include "cuda_capture.h"
 #include "cuda_virtual.h"
 
 enum { MOVED_MAX = 16 << 20 };
@@ -43,26 +43,18 @@ static bool is_any_memory(CUdeviceptr pointer, size_t bytes)
     return device_range(pointer) == NULL ? pointer != 0 : is_device_memory(pointer, bytes);
 }
 
-static CUresult enter_stream(CUstream stream)
-{
-    CUcontext context;
-    CUresult result = driver_enter();
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = context_current(&context);
-    if (result == CUDA_SUCCESS)
-        result = stream_check(stream);
-    return result == CUDA_SUCCESS ? result : driver_leave(result);
-}
-
 typedef bool (*check_fn)(CUdeviceptr pointer, size_t bytes);
 
 static CUresult copy(CUdeviceptr to, check_fn check_to, CUdeviceptr from, check_fn check_from,
                      size_t bytes, CUstream stream)
 {
-    CUresult result = enter_stream(stream);
+    CUresult result = stream_enter(&stream);
     if (result != CUDA_SUCCESS)
         return result;
+    if (stream->capture != NULL) {
+        CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+        return driver_leave(capture_node(stream, &node));
+    }
     if (bytes > 0 && (!check_to(to, bytes) || !check_from(from, bytes)))
         return driver_leave(CUDA_ERROR_INVALID_VALUE);
     if (bytes > 0)
@@ -93,9 +85,13 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
 static CUresult fill(CUdeviceptr pointer, const void *value, size_t width, size_t count,
                      CUstream stream)
 {
-    CUresult result = enter_stream(stream);
+    CUresult result = stream_enter(&stream);
     if (result != CUDA_SUCCESS)
         return result;
+    if (stream->capture != NULL) {
+        CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+        return driver_leave(capture_node(stream, &node));
+    }
     if (count > SIZE_MAX / width || pointer % width != 0 ||
         !is_device_memory(pointer, count * width))
         return driver_leave(CUDA_ERROR_INVALID_VALUE);
@@ -120,21 +116,30 @@ CUresult cuMemsetD32Async(CUdeviceptr pointer, unsigned int value, size_t count,
     return fill(pointer, &value, sizeof value, count, stream);
 }
 
-/* The other entry points differ only in which stream is the default one. */
-#define SYNCHRONOUS(name, async, to_type, from_type)        \
-    CUresult name(to_type to, from_type from, size_t bytes) \
-    {                                                       \
-        return async(to, from, bytes, NULL);                \
+/* The other entry points differ in the default stream and, copies, in waiting for it. */
+#define SYNCHRONOUS(name, async, stream, to_type, from_type, wait)     \
+    CUresult name(to_type to, from_type from, size_t bytes)            \
+    {                                                                  \
+        CUresult result = async(to, from, bytes, stream);              \
+        return result == CUDA_SUCCESS ? wait(stream) : result;         \
     }
-#define COPY_TWIN(name, async, to_type, from_type)                           \
-    CUresult name(to_type to, from_type from, size_t bytes, CUstream stream) \
-    {                                                                        \
-        return async(to, from, bytes, stream);                               \
+#define ENTRIES(name, async, twin, async_twin, to_type, from_type, wait)         \
+    SYNCHRONOUS(name, async, NULL, to_type, from_type, wait)                     \
+    SYNCHRONOUS(twin, async, per_thread(NULL), to_type, from_type, wait)         \
+    CUresult async_twin(to_type to, from_type from, size_t bytes, CUstream stream) \
+    {                                                                            \
+        return async(to, from, bytes, per_thread(stream));                       \
     }
 #define COPIES(name, async, twin, async_twin, to_type, from_type) \
-    SYNCHRONOUS(name, async, to_type, from_type)                  \
-    SYNCHRONOUS(twin, async, to_type, from_type)                  \
-    COPY_TWIN(async_twin, async, to_type, from_type)
+    ENTRIES(name, async, twin, async_twin, to_type, from_type, cuStreamSynchronize)
+#define FILLS(name, async, twin, async_twin, to_type, from_type) \
+    ENTRIES(name, async, twin, async_twin, to_type, from_type, no_wait)
+
+static CUresult no_wait(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
 
 COPIES(cuMemcpy, cuMemcpyAsync, cuMemcpy_ptds, cuMemcpyAsync_ptsz, CUdeviceptr, CUdeviceptr)
 COPIES(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, cuMemcpyHtoD_v2_ptds, cuMemcpyHtoDAsync_v2_ptsz,
@@ -143,9 +148,9 @@ COPIES(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH
        void *, CUdeviceptr)
 COPIES(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, cuMemcpyDtoD_v2_ptds, cuMemcpyDtoDAsync_v2_ptsz,
        CUdeviceptr, CUdeviceptr)
-COPIES(cuMemsetD8_v2, cuMemsetD8Async, cuMemsetD8_v2_ptds, cuMemsetD8Async_ptsz, CUdeviceptr,
+FILLS(cuMemsetD8_v2, cuMemsetD8Async, cuMemsetD8_v2_ptds, cuMemsetD8Async_ptsz, CUdeviceptr,
        unsigned char)
-COPIES(cuMemsetD16_v2, cuMemsetD16Async, cuMemsetD16_v2_ptds, cuMemsetD16Async_ptsz, CUdeviceptr,
+FILLS(cuMemsetD16_v2, cuMemsetD16Async, cuMemsetD16_v2_ptds, cuMemsetD16Async_ptsz, CUdeviceptr,
        unsigned short)
-COPIES(cuMemsetD32_v2, cuMemsetD32Async, cuMemsetD32_v2_ptds, cuMemsetD32Async_ptsz, CUdeviceptr,
+FILLS(cuMemsetD32_v2, cuMemsetD32Async, cuMemsetD32_v2_ptds, cuMemsetD32Async_ptsz, CUdeviceptr,
        unsigned int)

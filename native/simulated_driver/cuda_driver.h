@@ -9,6 +9,7 @@
 
 #include "card_account.h"
 #include "cuda_api.h"
+#include "cuda_wider_api.h"
 
 /* Exactly the names of cuda_exports.def leave the library. */
 #define EXPORT(base, version, symbol) \
@@ -20,7 +21,8 @@
 
 enum { CONTEXT_STACK_DEPTH = 64 };
 
-enum resource_kind { RESOURCE_BLOCK, RESOURCE_STREAM, RESOURCE_EVENT, RESOURCE_MODULE };
+enum resource_kind { RESOURCE_BLOCK, RESOURCE_STREAM, RESOURCE_EVENT, RESOURCE_MODULE,
+                     RESOURCE_ARRAY, RESOURCE_MIPMAP };
 
 /* What goes away with its context. First member of every kind's struct. */
 struct resource {
@@ -35,7 +37,11 @@ struct CUctx_st {
     unsigned card;
     unsigned flags;
     unsigned retained; /* of a primary context */
-    bool primary;
+    bool primary, green;
+    unsigned attached; /* of cuCtxCreate's contexts: uses that cuCtxDetach gives back */
+    CUstream default_streams[2]; /* legacy, per thread (one for all threads) */
+    uint64_t last_ns, blocking_ns; /* positions: of all streams, of all but non-blocking ones */
+    uint64_t passed_ns;            /* known to be done */
     struct resource *resources;
 };
 
@@ -53,6 +59,7 @@ struct driver {
     void *reserved;    /* addresses without memory */
     void *mapped;      /* memory of cuMemCreate at reserved addresses */
     void *handles;     /* memory of cuMemCreate, by handle */
+    unsigned long long launches, allocations; /* ever, for the faults of cards.conf */
 };
 
 extern struct driver driver;
@@ -61,6 +68,15 @@ extern struct driver driver;
  * only in the parent that forked this process. */
 CUresult driver_enter(void);
 CUresult driver_leave(CUresult result); /* gives the lock back, returns `result` */
+
+/* The faults of cards.conf: whether this allocation is one that is refused, and whether the process
+ * has met its XID. */
+bool fault_refuses_allocation(void);
+static inline bool fault_has_failed(void)
+{
+    return driver.host.fails_after_launches != 0 &&
+           driver.launches >= driver.host.fails_after_launches;
+}
 
 static inline bool is_device(CUdevice device)
 {
@@ -76,6 +92,13 @@ static inline const struct card *card_of(CUdevice device)
 CUresult context_current(CUcontext *context);
 bool context_lives(CUcontext context);
 
+/* One use more, or less, of a device's primary context; the first use begins it. */
+CUresult primary_retain(CUdevice device);
+void primary_release(CUdevice device);
+
+/* Waits for a context's work and ends it. False when another thread did. */
+bool context_destroy(CUcontext context);
+
 /* Starts and ends a context's life: its own memory is charged and, at the end, all that it holds is
  * freed. */
 CUresult context_begin(CUcontext context);
@@ -89,8 +112,7 @@ void block_destroy(struct resource *resource);
 void stream_destroy(struct resource *resource);
 void event_destroy(struct resource *resource);
 void module_destroy(struct resource *resource);
-
-/* Checks of handles that are passed in; NULL and the two special values are the default streams. */
-CUresult stream_check(CUstream stream);
+void array_destroy(struct resource *resource);
+void mipmap_destroy(struct resource *resource);
 
 #endif

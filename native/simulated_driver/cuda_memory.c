@@ -4,96 +4,36 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "cuda_driver.h"
-#include "cuda_ranges.h"
+#include "cuda_blocks.h"
+#include "cuda_capture.h"
 
 enum { PITCH_ALIGNMENT = 512 };
 
-struct block {
-    struct range range;
-    struct resource resource;
-    void **tree;
-    uint64_t charged; /* bytes of the card */
-};
-
-static struct block *block_of(struct resource *resource)
+static CUresult allocate(CUdeviceptr *pointer, size_t bytes, enum block_kind kind)
 {
-    return (struct block *)(void *)((char *)resource - offsetof(struct block, resource));
-}
-
-void block_destroy(struct resource *resource)
-{
-    struct block *block = block_of(resource);
-    range_remove(block->tree, &block->range);
-    resource_remove(resource);
-    addresses_give_back(block->range.base, block->range.size);
-    if (block->charged > 0)
-        account_release(&driver.account, resource->context->card, block->charged);
-    free(block);
-}
-
-static CUresult back(struct block *block, CUcontext context, void **tree, void *memory,
-                     size_t bytes)
-{
-    block->range = (struct range){(CUdeviceptr)(uintptr_t)memory, bytes};
-    block->tree = tree;
-    if (!range_insert(tree, &block->range)) {
-        addresses_give_back(block->range.base, bytes);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    resource_add(&block->resource, context, RESOURCE_BLOCK);
-    return CUDA_SUCCESS;
-}
-
-enum where { DEVICE_MEMORY, LOW_DEVICE_MEMORY, HOST_MEMORY };
-
-static CUresult make(CUdeviceptr *pointer, size_t bytes, enum where where)
-{
-    CUcontext context;
-    CUresult result = context_current(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    uint64_t charge = where == HOST_MEMORY ? 0 : bytes;
-    if (charge > 0 && !account_charge(&driver.account, context->card, charge))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    struct block *block = calloc(1, sizeof *block);
-    void *memory = where == LOW_DEVICE_MEMORY ? addresses_take_low(bytes)
-                                              : addresses_take(bytes, 1, true);
-    result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (block != NULL && memory != NULL)
-        result = back(block, context,
-                      where == HOST_MEMORY ? &driver.host_blocks : &driver.blocks, memory, bytes);
-    else if (memory != NULL)
-        addresses_give_back((CUdeviceptr)(uintptr_t)memory, bytes);
-    if (result != CUDA_SUCCESS) {
-        account_release(&driver.account, context->card, charge);
-        free(block);
-        return result;
-    }
-    block->charged = charge;
-    *pointer = block->range.base;
-    return CUDA_SUCCESS;
-}
-
-static CUresult allocate(CUdeviceptr *pointer, size_t bytes, enum where where)
-{
+    struct block *block;
     CUresult result = driver_enter();
     if (result != CUDA_SUCCESS)
         return result;
-    if (pointer == NULL || bytes == 0)
-        return driver_leave(CUDA_ERROR_INVALID_VALUE);
-    return driver_leave(make(pointer, bytes, where));
+    result = capture_check_unsafe();
+    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = block_make(&block, bytes, kind);
+    if (result == CUDA_SUCCESS)
+        *pointer = block->range.base;
+    return driver_leave(result);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
 {
-    return allocate(pointer, bytes, DEVICE_MEMORY);
+    return allocate(pointer, bytes, BLOCK_DEVICE);
 }
 
 CUresult cuMemAlloc(CUdeviceptr_v1 *pointer, unsigned int bytes)
 {
     CUdeviceptr wide = 0;
-    CUresult result = allocate(pointer == NULL ? NULL : &wide, bytes, LOW_DEVICE_MEMORY);
+    CUresult result = allocate(pointer == NULL ? NULL : &wide, bytes, BLOCK_LOW_DEVICE);
     if (result == CUDA_SUCCESS)
         *pointer = (CUdeviceptr_v1)wide;
     return result;
@@ -114,7 +54,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width_by
                             unsigned int element_bytes)
 {
     size_t row = 0, bytes = pitched(&row, width_bytes, height, element_bytes);
-    CUresult result = allocate(pitch == NULL ? NULL : pointer, bytes, DEVICE_MEMORY);
+    CUresult result = allocate(pitch == NULL ? NULL : pointer, bytes, BLOCK_DEVICE);
     if (result == CUDA_SUCCESS)
         *pitch = row;
     return result;
@@ -126,7 +66,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *pointer, unsigned int *pitch, unsigned 
     CUdeviceptr wide = 0;
     size_t row = 0, bytes = pitched(&row, width_bytes, height, element_bytes);
     CUresult result = allocate(pointer == NULL || pitch == NULL ? NULL : &wide, bytes,
-                               LOW_DEVICE_MEMORY);
+                               BLOCK_LOW_DEVICE);
     if (result == CUDA_SUCCESS) {
         *pointer = (CUdeviceptr_v1)wide;
         *pitch = (unsigned int)row;
@@ -138,7 +78,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flag
 {
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
         bytes = 0;
-    return allocate(pointer, bytes, DEVICE_MEMORY);
+    return allocate(pointer, bytes, BLOCK_DEVICE);
 }
 
 static CUresult release(void **tree, CUdeviceptr pointer)
@@ -147,10 +87,12 @@ static CUresult release(void **tree, CUdeviceptr pointer)
     if (result != CUDA_SUCCESS)
         return result;
     struct block *block = range_at(tree, pointer);
-    if (block == NULL || block->range.base != pointer)
+    if (block == NULL || block->range.base != pointer || block->kind == BLOCK_IMPORTED)
         return driver_leave(CUDA_ERROR_INVALID_VALUE);
-    block_destroy(&block->resource);
-    return driver_leave(CUDA_SUCCESS);
+    result = capture_check_unsafe();
+    if (result == CUDA_SUCCESS)
+        block_free(block);
+    return driver_leave(result);
 }
 
 /* Freeing nothing is allowed. */
@@ -229,7 +171,7 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags)
 {
     (void)flags;
     CUdeviceptr address = 0;
-    CUresult result = allocate(pointer == NULL ? NULL : &address, bytes, HOST_MEMORY);
+    CUresult result = allocate(pointer == NULL ? NULL : &address, bytes, BLOCK_HOST);
     if (result == CUDA_SUCCESS)
         *pointer = (void *)(uintptr_t)address;
     return result;

@@ -1,22 +1,21 @@
-/* Modules and launches. Any image is a module and has every function; kernels take no time. */
+/* Modules. Any image is a module and has every function. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda_driver.h"
+#include "cuda_launch.h"
 
-enum { THREADS_PER_BLOCK_MAX = 1024 };
-
-struct CUfunc_st {
-    CUfunction next;
-    CUmodule module;
-    char name[];
-};
+enum { FUNCTION_MAX_THREADS = 0 }; /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
 
 struct CUmod_st {
     struct resource resource;
     CUfunction functions;
 };
+
+CUcontext function_context(CUfunction function)
+{
+    return function->module->resource.context;
+}
 
 static CUresult enter_module(CUmodule module)
 {
@@ -87,6 +86,7 @@ static CUfunction function_of(CUmodule module, const char *name)
     made->next = module->functions;
     made->module = module;
     memcpy(made->name, name, size);
+    function_time(made);
     module->functions = made;
     return made;
 }
@@ -104,57 +104,100 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return driver_leave(*function == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
 }
 
-static CUresult check_launch(const CUlaunchConfig *config, CUfunction function)
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options,
+                            void **values)
 {
-    CUcontext context;
-    CUresult result = context_current(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (function == NULL || function->module->resource.context != context)
-        return CUDA_ERROR_INVALID_HANDLE;
-    unsigned long long threads =
-        (unsigned long long)config->blockDimX * config->blockDimY * config->blockDimZ;
-    if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 || threads == 0 ||
-        threads > THREADS_PER_BLOCK_MAX)
-        return CUDA_ERROR_INVALID_VALUE;
-    return stream_check(config->hStream);
+    (void)count;
+    (void)options;
+    (void)values;
+    return cuModuleLoadData(module, image);
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
-                          void **extra)
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-    (void)params;
-    (void)extra;
+    return cuModuleLoadData(module, image);
+}
+
+/* Takes the lock for a question about a function. */
+static CUresult enter_function(CUfunction function, const void *answer)
+{
     CUresult result = driver_enter();
     if (result != CUDA_SUCCESS)
         return result;
-    return driver_leave(config == NULL ? CUDA_ERROR_INVALID_VALUE
-                                       : check_launch(config, function));
+    if (function == NULL)
+        return driver_leave(CUDA_ERROR_INVALID_HANDLE);
+    return answer == NULL ? driver_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction function, void **params,
-                               void **extra)
+CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 {
-    return cuLaunchKernelEx(config, function, params, extra);
+    CUresult result = enter_function(function, module);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *module = function->module;
+    return driver_leave(CUDA_SUCCESS);
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                        unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                        void **params, void **extra)
+CUresult cuFuncGetName(const char **name, CUfunction function)
 {
-    const CUlaunchConfig config = {.gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z,
-                                   .blockDimX = block_x, .blockDimY = block_y,
-                                   .blockDimZ = block_z, .sharedMemBytes = shared_bytes,
-                                   .hStream = stream};
-    return cuLaunchKernelEx(&config, function, params, extra);
+    CUresult result = enter_function(function, name);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *name = function->name;
+    return driver_leave(CUDA_SUCCESS);
 }
 
-CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                             unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                             void **params, void **extra)
+/* A kernel that only takes time needs nothing but threads. */
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 {
-    return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                          shared_bytes, stream, params, extra);
+    CUresult result = enter_function(function, value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *value = attribute == FUNCTION_MAX_THREADS ? THREADS_PER_BLOCK_MAX : 0;
+    return driver_leave(CUDA_SUCCESS);
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
+{
+    (void)attribute;
+    (void)value;
+    CUresult result = enter_function(function, function);
+    return result == CUDA_SUCCESS ? driver_leave(result) : result;
+}
+
+CUresult cuFuncSetCacheConfig(CUfunction function, int config)
+{
+    return cuFuncSetAttribute(function, 0, config);
+}
+
+/* The shape and arguments of cuLaunch, which has one thread a block here and takes no time from
+ * arguments. */
+CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
+{
+    return x > 0 && y > 0 && z > 0 ? cuFuncSetAttribute(function, 0, 0) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuParamSetSize(CUfunction function, unsigned int bytes)
+{
+    (void)bytes;
+    return cuFuncSetAttribute(function, 0, 0);
+}
+
+/* Nothing is there to be profiled. */
+CUresult cuProfilerInitialize(const char *config, const char *output, int mode)
+{
+    (void)config;
+    (void)output;
+    (void)mode;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuProfilerStart(void)
+{
+    return CUDA_SUCCESS;
+}
+
+CUresult cuProfilerStop(void)
+{
+    return CUDA_SUCCESS;
 }

@@ -14,6 +14,22 @@ static CUresult enter_primary(CUdevice device, CUcontext *primary)
     return CUDA_SUCCESS;
 }
 
+CUresult primary_retain(CUdevice device)
+{
+    CUcontext primary = &driver.primary[device];
+    CUresult result = primary->retained == 0 ? context_begin(primary) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        primary->retained++;
+    return result;
+}
+
+void primary_release(CUdevice device)
+{
+    CUcontext primary = &driver.primary[device];
+    if (primary->retained > 0 && --primary->retained == 0)
+        context_end(primary);
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     CUcontext primary;
@@ -22,13 +38,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
         return result;
     if (context == NULL)
         return driver_leave(CUDA_ERROR_INVALID_VALUE);
-    if (primary->retained == 0)
-        result = context_begin(primary);
-    if (result != CUDA_SUCCESS)
-        return driver_leave(result);
-    primary->retained++;
-    *context = primary;
-    return driver_leave(CUDA_SUCCESS);
+    result = primary_retain(device);
+    if (result == CUDA_SUCCESS)
+        *context = primary;
+    return driver_leave(result);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
@@ -39,8 +52,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
         return result;
     if (primary->retained == 0)
         return driver_leave(CUDA_ERROR_INVALID_CONTEXT);
-    if (--primary->retained == 0)
-        context_end(primary);
+    primary_release(device);
     return driver_leave(CUDA_SUCCESS);
 }
 

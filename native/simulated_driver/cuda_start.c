@@ -42,6 +42,12 @@ CUresult driver_leave(CUresult result)
     return result;
 }
 
+bool fault_refuses_allocation(void)
+{
+    unsigned every = driver.host.alloc_fails_every;
+    return every != 0 && ++driver.allocations % every == 0;
+}
+
 /* One item of CUDA_VISIBLE_DEVICES: an index among the visible cards or the beginning of a UUID. */
 static int named_card(const unsigned *cards, int count, const char *name)
 {

@@ -3,6 +3,13 @@
 
 #include "cuda_driver.h"
 
+/* Declared apart from their prototypes, which do not matter here. */
+#define EXPORT(base, version, symbol) extern void unsupported_##symbol(void) __asm__(#symbol);
+#define TWIN EXPORT
+#include "cuda_unsupported.def"
+#undef EXPORT
+#undef TWIN
+
 static const struct entry {
     const char *base;
     int version;
@@ -12,6 +19,11 @@ static const struct entry {
 #define EXPORT(base, version, symbol) {#base, version, false, (void (*)(void))symbol},
 #define TWIN(base, version, symbol) {#base, version, true, (void (*)(void))symbol},
 #include "cuda_exports.def"
+#undef EXPORT
+#undef TWIN
+#define EXPORT(base, version, symbol) {#base, version, false, unsupported_##symbol},
+#define TWIN(base, version, symbol) {#base, version, true, unsupported_##symbol},
+#include "cuda_unsupported.def"
 #undef EXPORT
 #undef TWIN
 };
@@ -70,6 +82,15 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version, c
     if (status != NULL)
         *status = found;
     return found == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+/* Per-thread default streams are what flags 0 means here. */
+CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cuda_version,
+                                  cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+{
+    if (flags == CU_GET_PROC_ADDRESS_DEFAULT)
+        flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    return cuGetProcAddress_v2(symbol, pfn, cuda_version, flags, status);
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **pfn, int cuda_version, cuuint64_t flags)

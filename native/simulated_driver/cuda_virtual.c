@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "cuda_driver.h"
+#include "card_shares.h"
+#include "cuda_capture.h"
 
 enum { GRANULARITY = 2 << 20 };
 
@@ -18,6 +19,8 @@ struct physical {
     CUmemAllocationProp prop;
     size_t bytes;
     unsigned references, mappings;
+    bool shared; /* accounted in card_shares.h, with this number */
+    unsigned share;
 };
 
 static bool whole(CUdeviceptr value)
@@ -38,27 +41,37 @@ static void drop_if_unused(struct physical *physical)
     if (physical->references > 0 || physical->mappings > 0)
         return;
     range_remove(&driver.handles, &physical->handle);
-    account_release(&driver.account, physical->card, physical->bytes);
+    if (physical->shared)
+        share_leave(&driver.account, physical->share);
+    else
+        account_release(&driver.account, physical->card, physical->bytes);
     free(physical);
+}
+
+/* A handle for memory that is already accounted. NULL when there is no memory for it. */
+static struct physical *add_physical(const CUmemAllocationProp *prop, unsigned card, size_t bytes)
+{
+    static CUmemGenericAllocationHandle last_handle;
+    struct physical *physical = calloc(1, sizeof *physical);
+    if (physical == NULL)
+        return NULL;
+    *physical = (struct physical){
+        .handle = {++last_handle, 1}, .card = card, .prop = *prop, .bytes = bytes, .references = 1};
+    if (range_insert(&driver.handles, &physical->handle))
+        return physical;
+    free(physical);
+    return NULL;
 }
 
 static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes,
                        const CUmemAllocationProp *prop)
 {
-    static CUmemGenericAllocationHandle last_handle;
     unsigned card = driver.cards[prop->location.id];
-    struct physical *physical = calloc(1, sizeof *physical);
-    if (physical == NULL)
+    if (fault_refuses_allocation() || !account_charge(&driver.account, card, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *physical = (struct physical){
-        .handle = {++last_handle, 1}, .card = card, .prop = *prop, .bytes = bytes, .references = 1};
-    if (!account_charge(&driver.account, card, bytes)) {
-        free(physical);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (!range_insert(&driver.handles, &physical->handle)) {
+    const struct physical *physical = add_physical(prop, card, bytes);
+    if (physical == NULL) {
         account_release(&driver.account, card, bytes);
-        free(physical);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *handle = physical->handle.base;
@@ -74,9 +87,81 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     if (handle == NULL || bytes == 0 || !whole(bytes) || flags != 0)
         return driver_leave(CUDA_ERROR_INVALID_VALUE);
     result = check_prop(prop);
-    if (result == CUDA_SUCCESS && prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+    if (result == CUDA_SUCCESS &&
+        (prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS)
+        result = capture_check_unsafe();
     return driver_leave(result == CUDA_SUCCESS ? create(handle, bytes, prop) : result);
+}
+
+static CUresult export(int *descriptor, struct physical *physical)
+{
+    if (!physical->shared) {
+        int number = share_make(&driver.account, physical->card, physical->bytes);
+        if (number < 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        physical->share = (unsigned)number;
+        physical->shared = true;
+    }
+    *descriptor = share_descriptor(&driver.account, physical->share);
+    return *descriptor < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+}
+
+/* Contents are not shared here: each process sees bytes of its own. */
+CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags)
+{
+    CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct physical *physical = range_at(&driver.handles, handle);
+    if (shareable == NULL || physical == NULL || flags != 0 ||
+        !(physical->prop.requestedHandleTypes & type))
+        return driver_leave(CUDA_ERROR_INVALID_VALUE);
+    return driver_leave(export(shareable, physical));
+}
+
+static CUdevice device_of(unsigned card)
+{
+    for (CUdevice device = 0; device < driver.device_count; device++)
+        if (driver.cards[device] == card)
+            return device;
+    return -1;
+}
+
+static CUresult import(CUmemGenericAllocationHandle *handle, int descriptor)
+{
+    unsigned number;
+    uint64_t key;
+    struct share share;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    if (!share_of_descriptor(&driver.account, descriptor, &number, &key) ||
+        !share_join(&driver.account, number, key, &share))
+        return CUDA_ERROR_INVALID_VALUE;
+    prop.location.id = device_of(share.card);
+    struct physical *physical = add_physical(&prop, share.card, share.bytes);
+    if (physical == NULL) {
+        share_leave(&driver.account, number);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    physical->share = number;
+    physical->shared = true;
+    *handle = physical->handle.base;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
+                                        CUmemAllocationHandleType type)
+{
+    CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (handle == NULL || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return driver_leave(CUDA_ERROR_INVALID_VALUE);
+    return driver_leave(import(handle, (int)(intptr_t)shareable));
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: nvidia-smi [-L | --query-gpu=FIELD,... --format=csv[,noheader][,nounits]]\n"
+    "usage: nvidia-smi [-L | --query-gpu=FIELD,... --format=csv[,noheader][,nounits] | --busy]\n"
     "Shows the cards that NVML reports. Exit code: NVML's, 0 for success.\n";
 
 nvmlDevice_t smi_card(const struct smi *smi, unsigned index)
@@ -68,6 +68,8 @@ static nvmlReturn_t load(struct smi *smi)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     SMI_FUNCTIONS(FIND)
 #undef FIND
+    void *busy = dlsym(library, "casabaSimulatedBusy");
+    memcpy(&smi->busy, &busy, sizeof busy);
     return NVML_SUCCESS;
 }
 
@@ -106,10 +108,12 @@ static const char *value_of(const char *argument, const char *option)
 int main(int count, char **arguments)
 {
     const char *fields = NULL, *format = NULL, *value;
-    bool list = false;
+    bool list = false, busy = false;
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "-L") == 0 || strcmp(arguments[i], "--list-gpus") == 0) {
             list = true;
+        } else if (strcmp(arguments[i], "--busy") == 0) {
+            busy = true;
         } else if ((value = value_of(arguments[i], "--query-gpu=")) != NULL) {
             fields = value;
         } else if ((value = value_of(arguments[i], "--format=")) != NULL) {
@@ -128,6 +132,8 @@ int main(int count, char **arguments)
         return (int)result;
     if (fields != NULL)
         return smi_print_query(&smi, fields, format);
+    if (busy)
+        return smi_print_busy(&smi);
     if (list)
         print_list(&smi);
     else

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "nvml_api.h"
+#include "simulated_busy.h"
 
 /* The functions it uses, all found with dlsym. */
 #define SMI_FUNCTIONS(F)                                                                          \
@@ -36,6 +37,7 @@ struct smi {
     SMI_FUNCTIONS(MEMBER)
 #undef MEMBER
     unsigned card_count;
+    casabaSimulatedBusy_fn *busy; /* NULL: not a simulated driver */
 };
 
 enum { TEXT_SIZE = 128 };
@@ -50,6 +52,8 @@ smi_cell smi_name, smi_uuid, smi_bus_id;
 nvmlMemory_v2_t smi_memory(const struct smi *smi, nvmlDevice_t card);
 
 void smi_print_table(const struct smi *smi);
+/* The cards' own account of their time, where the driver is a simulated one. */
+int smi_print_busy(const struct smi *smi);
 int smi_print_query(const struct smi *smi, const char *fields, const char *format);
 
 #endif

@@ -6,9 +6,10 @@
 
 #include "card_account.h"
 #include "nvml_api.h"
+#include "simulated_busy.h"
 
 /* Exactly the names of nvml_exports.def leave the library. */
-#define EXPORT(name) extern __typeof__(name) name __attribute__((visibility("default")));
+#define EXPORT(name, since) extern __typeof__(name) name __attribute__((visibility("default")));
 #include "nvml_exports.def"
 #undef EXPORT
 

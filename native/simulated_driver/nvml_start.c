@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nvml_driver.h"
@@ -42,6 +43,10 @@ static nvmlReturn_t open_account(void)
         return NVML_SUCCESS;
     if (!account_open(&nvml.account, &nvml.host, &reason)) {
         reason_show(&reason);
+        return NVML_ERROR_DRIVER_NOT_LOADED;
+    }
+    if (nvml.host.nvml_absent) {
+        account_close(&nvml.account);
         return NVML_ERROR_DRIVER_NOT_LOADED;
     }
     nvml.visible_count = 0;
@@ -96,6 +101,10 @@ nvmlReturn_t nvml_check(const void *answer)
 {
     if (atomic_load(&nvml.users) == 0)
         return NVML_ERROR_UNINITIALIZED;
+    if (nvml.host.nvml_delay_ms > 0)
+        nanosleep(&(struct timespec){.tv_sec = nvml.host.nvml_delay_ms / 1000,
+                                     .tv_nsec = nvml.host.nvml_delay_ms % 1000 * 1000000L},
+                  NULL);
     return answer == NULL ? NVML_ERROR_INVALID_ARGUMENT : NVML_SUCCESS;
 }
 

@@ -160,22 +160,6 @@ NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
 NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_t)
 NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)
 
-/* Kernels take no time, so there are no samples. */
-nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
-                                             nvmlProcessUtilizationSample_t *samples,
-                                             unsigned int *count, unsigned long long last_seen_us)
-{
-    const struct card *card;
-    nvmlReturn_t result = nvml_card(device, count, &card);
-    (void)samples;
-    (void)last_seen_us;
-    if (result != NVML_SUCCESS)
-        return result;
-    *count = 0;
-    return NVML_ERROR_NOT_FOUND;
-}
-
-NVML_ANSWER(nvmlDeviceGetUtilizationRates, nvmlUtilization_t, ((nvmlUtilization_t){0, 0}))
 NVML_ANSWER(nvmlDeviceGetPowerUsage, unsigned int, card->model->power_limit_mw / IDLE_POWER_PART)
 NVML_ANSWER(nvmlDeviceGetPerformanceState, nvmlEnum_t, NVML_PSTATE_0)
 

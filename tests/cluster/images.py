@@ -22,7 +22,9 @@ from tests.cluster.errors import BedError
 
 PAUSE = "bed.example/pause:1"
 SAMPLE = "registry.example/gpushare-sample:benchmark"
-_SAMPLES = Path(__file__).parents[2] / "build" / "native" / "samples"
+_REPOSITORY = Path(__file__).parents[2]
+_SAMPLES = _REPOSITORY / "build" / "native" / "samples"
+_PACKAGED_SAMPLES = _REPOSITORY / "src/casaba/_native" / platform.machine() / "samples"
 _WORKING_FOLDER = "/benchmark"
 _MULTIARCH = f"{platform.machine()}-linux-gnu"
 _GO_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -177,9 +179,11 @@ def _busybox() -> dict[str, File]:
 def _sample_programs() -> dict[str, File]:
     if not (_SAMPLES / "run.sh").is_file():
         raise BedError(f"no sample programs in {_SAMPLES}; run `make native` first")
-    programs = [file for file in _SAMPLES.iterdir() if file.is_file()]
+    found = (file for samples in (_PACKAGED_SAMPLES, _SAMPLES) for file in samples.iterdir())
     folder = _WORKING_FOLDER.lstrip("/")
-    return {f"{folder}/{file.name}": File(file.read_bytes(), 0o755) for file in programs}
+    return {
+        f"{folder}/{file.name}": File(file.read_bytes(), 0o755) for file in found if file.is_file()
+    }
 
 
 def _tar(files: Mapping[str, File], folders: Mapping[str, int]) -> bytes:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import platform
+import re
+import signal
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -190,3 +195,59 @@ def wait_for_slice(bed: Bed, node: str) -> None:
         SLICE_TIMEOUT_S,
         explain=lambda: bed.node(node).log("agent").read_text()[-2000:],
     )
+
+
+def busy_shares(bed: Bed, node: str, pods: Sequence[str], seconds: float) -> dict[str, float]:
+    """Percent of the node's card that each pod was served, by the card's own account."""
+    containers = {pod: _container_ids(bed, pod) for pod in pods}
+    before = _card_account(bed, node)
+    time.sleep(seconds)
+    after = _card_account(bed, node)
+    span_ns = after["total"] - before["total"]
+    return {
+        pod: 100 * sum(after.get(id_, 0) - before.get(id_, 0) for id_ in ids) / span_ns
+        for pod, ids in containers.items()
+    }
+
+
+def kill_tenant(bed: Bed, node: str, pod: str) -> None:
+    """SIGKILL every process of a pod that the card knows."""
+    ids = _container_ids(bed, pod)
+    for row in _card_rows(bed, node):
+        if row[1] != "total" and _container_of(row[2]) in ids:
+            os.kill(int(row[2]), signal.SIGKILL)
+
+
+def _card_rows(bed: Bed, node: str) -> list[list[str]]:
+    """The card's account past any guard: of each process, and of the card (`total`)."""
+    driver = "/run/nvidia/driver/usr"
+    library = f"LD_LIBRARY_PATH={driver}/lib/{platform.machine()}-linux-gnu"
+    command = ["env", library, f"{driver}/bin/nvidia-smi", "--busy"]
+    said = bed.node(node).run_in_namespaces(command).stdout
+    return [line.split(", ") for line in said.splitlines()[1:]]
+
+
+def _card_account(bed: Bed, node: str) -> dict[str, int]:
+    """Busy time by container, and the card's clock as `total`, in ns."""
+    found: dict[str, int] = {}
+    for row in _card_rows(bed, node):
+        if row[1] == "total":
+            found["total"] = int(row[2])
+        elif (container := _container_of(row[2])) is not None:
+            found[container] = found.get(container, 0) + int(row[4])
+    return found
+
+
+def _container_of(pid: str) -> str | None:
+    """Id of the container in whose cgroup a process is; None if it is gone."""
+    try:
+        cgroups = Path(f"/proc/{pid}/cgroup").read_text()
+    except FileNotFoundError:
+        return None
+    match = re.search(r"/([0-9a-f]{64})$", cgroups, re.MULTILINE)
+    return match[1] if match else None
+
+
+def _container_ids(bed: Bed, pod: str) -> set[str]:
+    told = status(bed, pod)["containerStatuses"]
+    return {entry["containerID"].removeprefix("containerd://") for entry in told}

@@ -9,6 +9,7 @@ import sys
 
 COMMANDS = {
     "run": "give a command a slice of a card, here and now",
+    "smi": "see what slices hold and use",
     "demo": "see a slice hold, on a virtual card",
     "node-agent": "serve this node's cards to Kubernetes",
 }

@@ -13,7 +13,7 @@ from casaba.node.run_folders import own_folder
 from casaba.services.local_slice.main import run_command, simulated_driver_dir
 from casaba.settings.budgets import BudgetSettings
 from casaba.settings.local_slice import LocalSliceSettings
-from casaba.simulation.gpu_host import enter_gpu_host, make_gpu_host, virtual_cards
+from casaba.simulation.gpu_host import enter_gpu_host, host_folder, make_gpu_host, virtual_cards
 
 DEFAULT_MODEL = "A10"
 SIMULATED_BUDGETS = BudgetSettings(context_size_bytes=0)
@@ -86,7 +86,7 @@ def _budgets(context_size: str | None, *, simulated: bool) -> BudgetSettings:
 def simulated_host(model: str) -> Path:
     """The user's host with one virtual card of a model, which this process enters too."""
     cards = virtual_cards([model])
-    folder = own_folder(os.environ) / f"simulated-{model}"
+    folder = host_folder(own_folder(os.environ), model, simulated_driver_dir())
     make_gpu_host(folder, cards)
     enter_gpu_host(folder)
     return folder

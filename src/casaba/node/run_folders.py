@@ -66,6 +66,12 @@ def sweep_runs(folder: Path) -> None:
             remove_tree(run)
 
 
+def run_folders(folder: Path) -> list[Path]:
+    """The folders of runs of which a process is alive, oldest first."""
+    alive = [run for run in folder.glob(f"{_PREFIX}*") if _is_alive(run)]
+    return sorted(alive, key=lambda run: run.stat().st_mtime)
+
+
 def _is_alive(run: Path) -> bool:
     """A run without its lock file is just being made, unless its maker was killed over it."""
     try:

@@ -152,6 +152,7 @@ def _device(claim: AllocatedClaim, share: Share, facts: NodeFacts) -> PreparedDe
         cdi_ids=(
             cdi.card_id(facts.gpus[share.device].uuid),
             cdi.guard_id(facts.guard_version),
+            cdi.schedule_id(facts.gpus[share.device].uuid),
             cdi.claim_id(claim.uid, share.request),
         ),
         share_id=share.share_id,

@@ -43,6 +43,11 @@ class HostPaths:
         return self.run_dir / fixed.CLAIMS
 
     @property
+    def gpus_dir(self) -> Path:
+        """One schedule per card, shared by its tenants."""
+        return self.run_dir / fixed.GPUS
+
+    @property
     def plugin_dir(self) -> Path:
         """The driver's folder: DRA socket and checkpoint."""
         return self.kubelet_dir / "plugins" / DRIVER_NAME

@@ -51,5 +51,8 @@ class NodeAgentSettings:
     costs seconds, a refusal the kubelet's back-off. Less than the kubelet's 45 s for a call.
     """
 
+    schedule_check_s: float = 1.0
+    """How often the cards' schedules are looked at and mended, in seconds."""
+
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     """Numbers of every policy file."""

@@ -3,6 +3,7 @@
 Cards of different processes are the same as long as they share the folder.
 """
 
+import hashlib
 import os
 import uuid
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from casaba.errors import InvalidInput
-from casaba.node.files import write_whole
+from casaba.node.files import explained, write_whole
 
 MODELS = ("A10", "T4", "L4", "H200")
 
@@ -73,6 +74,16 @@ def cards_conf(cards: Sequence[VirtualCard]) -> str:
             f"context_mib = {card.context_mib}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def host_folder(parent: Path, model: str, driver: Path) -> Path:
+    """The folder of a host with one card of a model, for one build of the stand-in driver.
+
+    Builds don't share: the layout of their state is their own. Raises HostError.
+    """
+    with explained("read", driver):
+        build = hashlib.sha256((driver / "libcuda.so.1").read_bytes()).hexdigest()[:8]
+    return parent / f"simulated-{model}-{build}"
 
 
 def make_gpu_host(folder: Path, cards: Sequence[VirtualCard]) -> None:

@@ -13,12 +13,14 @@ from casaba.model.ids import CdiId, ClaimUid, GpuUuid, RequestName
 VENDOR = "casaba.dev"
 CARD_CLASS = "card"
 GUARD_CLASS = "guard"
+SCHEDULE_CLASS = "schedule"
 CLAIM_CLASS = "claim"
 
 CDI_VERSION = "0.5.0"
 
 CARD_SPEC_FILE = f"{VENDOR}-{CARD_CLASS}.json"
 GUARD_SPEC_FILE = f"{VENDOR}-{GUARD_CLASS}.json"
+SCHEDULE_SPEC_FILE = f"{VENDOR}-{SCHEDULE_CLASS}.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,11 @@ def card_id(gpu: GpuUuid) -> CdiId:
 def guard_id(version: str) -> CdiId:
     """The guard and the loader's preload file."""
     return CdiId(f"{VENDOR}/{GUARD_CLASS}={version}")
+
+
+def schedule_id(gpu: GpuUuid) -> CdiId:
+    """The schedule that the tenants of a card share."""
+    return CdiId(f"{VENDOR}/{SCHEDULE_CLASS}={gpu}")
 
 
 def claim_device_name(claim: ClaimUid, request: RequestName) -> str:

@@ -12,6 +12,15 @@ from casaba.wire import _region_layout as layout
 
 REGION_BYTES = layout.REGION_SIZE
 
+KINDS = tuple(
+    name.removeprefix("KIND_").lower()
+    for name, _ in sorted(
+        ((name, value) for name, value in vars(layout).items() if name.startswith("KIND_")),
+        key=lambda item: int(item[1]),
+    )
+)
+"""Names of the kinds of memory, in the order of a slot's words."""
+
 
 def build_region() -> bytes:
     """A fresh region: nobody has a slot, nothing is charged."""
@@ -64,12 +73,12 @@ def _check(content: bytes) -> None:
 
 def _process(content: bytes, slot: int, card_count: int) -> ProcessUsage:
     at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
-    offset, code = layout.REGION_SLOT_KINDS
+    cards = tuple(_card_usage(content, slot, card) for card in range(card_count))
     return ProcessUsage(
         pid=_number(content, at, layout.REGION_SLOT_PID),
         guard_version=_number(content, at, layout.REGION_SLOT_GUARD_VERSION),
-        cards=tuple(_card_usage(content, slot, card) for card in range(card_count)),
-        kinds_bytes=struct.unpack_from(code, content, at + offset),
+        cards=cards,
+        kinds_bytes=_kinds(content, at, sum(card.asked_bytes for card in cards)),
         peak_bytes=_number(content, at, layout.REGION_SLOT_PEAK),
         refusals=_number(content, at, layout.REGION_SLOT_REFUSALS),
         launches=_number(content, at, layout.REGION_SLOT_LAUNCHES),
@@ -77,6 +86,15 @@ def _process(content: bytes, slot: int, card_count: int) -> ProcessUsage:
         wait_ns=_number(content, at, layout.REGION_SLOT_WAIT_NS),
         last_launch_ns=_number(content, at, layout.REGION_SLOT_LAST_LAUNCH_NS),
     )
+
+
+def _kinds(content: bytes, at: int, asked_bytes: int) -> tuple[int, ...]:
+    """By kind; what the kinds but contexts leave of the asked is plain device memory."""
+    offset, code = layout.REGION_SLOT_KINDS
+    told = list(struct.unpack_from(code, content, at + offset))
+    others = sum(told) - told[layout.KIND_DEVICE] - told[layout.KIND_CONTEXT]
+    told[layout.KIND_DEVICE] = max(asked_bytes - others, 0)
+    return tuple(told)
 
 
 def _card_usage(content: bytes, slot: int, card: int) -> CardUsage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -172,3 +173,41 @@ def test_the_demo_ends_well_and_shows_what_it_promises(environment: dict[str, st
     assert "0MiB / 10240MiB" in done.stdout
     assert "CUDA_ERROR_OUT_OF_MEMORY" in done.stdout
     assert "10240 MiB" in done.stdout
+    assert "tenant B" in done.stdout
+
+
+def test_the_demo_tells_machines_what_it_came_to(environment: dict[str, str]) -> None:
+    done = run(environment, [str(CASABA), "demo", "--json"])
+    steps = {step["step"]: step for step in map(json.loads, done.stdout.splitlines())}
+    assert steps["look"]["shown"] == "0MiB / 10240MiB"
+    assert steps["limit"] == {
+        "step": "limit",
+        "allocated_mib": 10240,
+        "refusal": "CUDA_ERROR_OUT_OF_MEMORY",
+    }
+    first, second = steps["shares"]["tenants"]
+    assert 40 <= first["reached"] <= 60
+    assert 15 <= second["reached"] <= 35
+
+
+def test_smi_tells_what_a_slice_holds(environment: dict[str, str]) -> None:
+    samples = Path(__file__).parents[3] / "build" / "native" / "samples"
+    words = command(str(samples / "alloc_until_refused"), "--chunk-mib=1024", "--hold")
+    with subprocess.Popen(
+        words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while "refused" not in process.stdout.readline():
+            assert process.poll() is None
+        (slice_,) = map(
+            json.loads, run(environment, [str(CASABA), "smi", "--json"]).stdout.splitlines()
+        )
+        shown = run(environment, [str(CASABA), "smi"]).stdout
+        process.communicate()
+    (row,) = slice_["processes"]
+    assert row["pid"] == process.pid
+    assert row["cards"][0]["asked_bytes"] == 10 << 30
+    assert row["peak_bytes"] == 10 << 30
+    assert slice_["refusals"] == 1
+    assert "10240 / 10240 MiB" in shown
+    assert "no slices" in run(environment, [str(CASABA), "smi"]).stdout

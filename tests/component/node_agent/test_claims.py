@@ -54,7 +54,7 @@ async def test_v1beta1_answers_without_share_ids(node: NodeUnderTest, serve: Ser
         answer = await Kubelet(sockets.dra, dra_v1beta1_pb2).prepare(("half", UID))
     (device,) = answer[UID].devices
     assert list(device.request_names) == ["gpu"]
-    assert len(device.cdi_device_ids) == 3
+    assert len(device.cdi_device_ids) == 4
 
 
 async def test_preparing_again_keeps_files_that_containers_have_mounted(

@@ -16,6 +16,17 @@ ERRNO_MARK = 77
 ON_DEVICE = 1
 
 
+class ByValue(bytes):
+    """A structure that a function takes itself, not by its address."""
+
+
+def encode(argument: int | bytes | None) -> Any:
+    """An argument for tenant_program.py."""
+    if isinstance(argument, ByValue):
+        return {"by_value": argument.hex()}
+    return argument.hex() if isinstance(argument, bytes) else argument
+
+
 @dataclass(frozen=True)
 class Reply:
     """What a driver function answered."""
@@ -69,7 +80,7 @@ class Tenant:
 
     def find(self, name: str, *arguments: int | bytes | None, **door: int) -> Reply | None:
         """Call a driver function; None when the door does not know the name."""
-        values = [a.hex() if isinstance(a, bytes) else a for a in arguments]
+        values = [encode(argument) for argument in arguments]
         reply = self._ask({"do": "call", "name": name, "arguments": values} | door)
         if "absent" in reply:
             return None
@@ -139,6 +150,10 @@ class Tenant:
         reply = self.call("cuMemAlloc_v2", bytes(8), size)
         assert reply.result in (SUCCESS, OUT_OF_MEMORY)
         return reply.number() if reply.result == SUCCESS else None
+
+    def close(self, descriptor: int) -> None:
+        """Close a descriptor of the process."""
+        self._ask({"do": "close", "descriptor": descriptor})
 
     def free(self, address: int) -> int:
         """cuMemFree; the driver's result."""

@@ -54,6 +54,11 @@ def search(request: dict[str, Any]) -> int:
 
 def argument(value: Any) -> Any:
     """A number as it is, hex text as a buffer that the function may write to, null as NULL."""
+    if isinstance(value, dict):
+        content = bytes.fromhex(value["by_value"])
+        fields = [("content", ctypes.c_ubyte * len(content))]
+        record: Any = type("Record", (ctypes.Structure,), {"_fields_": fields})
+        return record.from_buffer_copy(content)
     if isinstance(value, str):
         content = bytes.fromhex(value)
         return ctypes.create_string_buffer(content, len(content))
@@ -85,11 +90,18 @@ def fork() -> dict[str, Any]:
     return {"child": False}
 
 
+def close(request: dict[str, Any]) -> dict[str, Any]:
+    """Closes a descriptor."""
+    os.close(request["descriptor"])
+    return {}
+
+
 DEEDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "call": call,
     "address": lambda request: {"address": address_of(request)},
     "search": lambda request: {"address": search(request)},
     "fork": lambda _: fork(),
+    "close": close,
 }
 
 

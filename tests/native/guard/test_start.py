@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from casaba.model.ids import GpuUuid
 from casaba.wire import _policy_layout as policy_layout
 from casaba.wire import _region_layout as region_layout
 from tests.native.guard.machine import CARD_BYTES, CARDS, MIB, Budget, Machine
@@ -108,6 +109,54 @@ def test_what_cannot_be_used_refuses_with_one_line(
     assert text in printed
     assert printed.count("\n") == 1
     assert tenant.process.returncode == 0
+
+
+def test_a_limit_of_zero_refuses_with_one_line(machine: Machine) -> None:
+    budget = machine.budget({CARDS[0]: LIMIT, CARDS[1]: 0})
+    with machine.tenant() as tenant:
+        assert tenant.call("cuInit", 0).result == NOT_INITIALIZED
+        assert tenant.call("cuMemAlloc_v2", bytes(8), 1).result == NOT_INITIALIZED
+        assert tenant.call("nvmlInit_v2").result == NO_PERMISSION
+        printed = tenant.end()
+    assert printed.startswith(f"casaba guard: {budget.policy_file}: the limit of card 1 is 0 bytes")
+    assert printed.count("\n") == 1
+
+
+def test_a_policy_for_other_cards_refuses_with_one_line(machine: Machine) -> None:
+    stranger = GpuUuid("GPU-00000000-0000-0000-0000-00000000beef")
+    budget = machine.budget({stranger: LIMIT})
+    with machine.tenant() as tenant:
+        for _ in range(2):
+            assert tenant.call("cuInit", 0).result == NOT_INITIALIZED
+        assert tenant.call("cuCtxCreate_v2", bytes(8), 0, 0).result == NOT_INITIALIZED
+        assert tenant.call("cuDevicePrimaryCtxRetain", bytes(8), 0).result == NOT_INITIALIZED
+        assert tenant.call("cuMemAlloc_v2", bytes(8), 1).result == NOT_INITIALIZED
+        assert tenant.create(2 * MIB).result == NOT_INITIALIZED
+        printed = tenant.end()
+    assert printed.startswith(f"casaba guard: {budget.folder}: no card of the CUDA driver")
+    assert "0000beef" in printed
+    assert printed.count("\n") == 1
+
+
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+
+
+def test_a_read_only_region_refuses_with_one_line(machine: Machine) -> None:
+    budget = machine.budget({CARDS[0]: LIMIT})
+    namespace = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*namespace, "true"], capture_output=True).returncode:
+        pytest.skip("this machine allows no mount namespaces, so nothing is read-only for root")
+    script = "import ctypes, sys; sys.exit(ctypes.CDLL('libcuda.so.1').cuInit(0))"
+    environment = machine.environment()
+    guarded = ["env", f"LD_PRELOAD={environment.pop('LD_PRELOAD')}", sys.executable, "-c", script]
+    command = [*namespace, "sh", "-c", READ_ONLY, str(budget.region_file), *guarded]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == NOT_INITIALIZED
+    assert done.stderr.startswith(
+        f"casaba guard: {budget.region_file}: cannot be opened for writing"
+    )
+    assert "Read-only file system" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_repaired_file_is_used_by_the_next_call(machine: Machine) -> None:

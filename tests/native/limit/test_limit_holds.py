@@ -14,7 +14,7 @@ import pytest
 
 from casaba.node.guard_library import native_dir
 from casaba.node.nvidia.nvml import find_library
-from casaba.simulation.gpu_host import make_gpu_host, virtual_cards
+from casaba.simulation.gpu_host import host_folder, make_gpu_host, virtual_cards
 
 REPOSITORY = Path(__file__).parents[3]
 CASABA = Path(sys.executable).parent / "casaba"
@@ -61,15 +61,20 @@ class CardAccount:
 def runtime_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's runtime folder, whose virtual A10 this process looks at too."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setenv("CASABA_SIMULATED_DIR", str(tmp_path / "casaba" / "simulated-A10"))
+    monkeypatch.setenv("CASABA_SIMULATED_DIR", str(card_folder(tmp_path)))
     return tmp_path
+
+
+def card_folder(runtime_dir: Path) -> Path:
+    """Where `casaba run --simulate` keeps its virtual A10."""
+    return host_folder(runtime_dir / "casaba", "A10", native_dir() / "simulated_driver")
 
 
 def make_card(runtime_dir: Path, context_mib: int) -> None:
     """The virtual A10 that `casaba run` will use."""
     (runtime_dir / "casaba").mkdir(mode=0o700)
     cards = virtual_cards(["A10"], context_mib=context_mib)
-    make_gpu_host(runtime_dir / "casaba" / "simulated-A10", cards)
+    make_gpu_host(card_folder(runtime_dir), cards)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ INVALID_DEVICE = 101
 INVALID_CONTEXT = 201
 OPERATING_SYSTEM = 304
 NOT_FOUND = 500
+NOT_READY = 600
 NOT_SUPPORTED = 801
 ALREADY_MAPPED = 208
 
@@ -239,12 +240,17 @@ class Cuda:
 
     def fork_sleeper(self) -> int:
         """Leaves a child behind that only waits until it is ended; its process id."""
+        readable, writable = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(0)
             os.close(1)
+            os.close(writable)
             while True:
                 signal.pause()
+        os.close(writable)
+        os.read(readable, 1)  # ends when the child has come out of the fork
+        os.close(readable)
         return child
 
     def become_sleeper(self) -> None:
@@ -294,9 +300,10 @@ class CudaProcess:
 
 
 @contextmanager
-def cuda_process(environment: Mapping[str, str]) -> Iterator[CudaProcess]:
+def cuda_process(environment: Mapping[str, str], module: str = __name__) -> Iterator[CudaProcess]:
+    """A process that runs ``module``: this one, or one whose main() makes more calls."""
     with subprocess.Popen(
-        [sys.executable, "-m", __name__],
+        [sys.executable, "-m", module],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -308,12 +315,12 @@ def cuda_process(environment: Mapping[str, str]) -> Iterator[CudaProcess]:
             process.kill()
 
 
-def main() -> None:
-    cuda = Cuda()
+def answer_calls(cuda: Cuda) -> None:
+    """Makes the calls that come on standard input, until it is closed."""
     for line in sys.stdin:
         method, *arguments = json.loads(line)
         print(json.dumps(getattr(cuda, method)(*arguments)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    answer_calls(Cuda())

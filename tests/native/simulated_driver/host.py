@@ -45,6 +45,16 @@ T4 = card_lines("T4", T4_UUID, slot=4, minor=1)
 
 
 @dataclass(frozen=True)
+class Busy:
+    """Nanoseconds that a card was busy: for each process, by id, ended ones too; as a whole; and
+    the time of the account on CLOCK_MONOTONIC."""
+
+    processes_ns: dict[int, int]
+    card_ns: int
+    now_ns: int
+
+
+@dataclass(frozen=True)
 class Host:
     folder: Path
 
@@ -63,6 +73,25 @@ class Host:
 
     def cuda(self, **more: str) -> AbstractContextManager[CudaProcess]:
         return cuda_process(self.environment(**more))
+
+    def work(self, **more: str) -> AbstractContextManager[CudaProcess]:
+        """A process that launches: its calls are those of ``work.Work``."""
+        return cuda_process(self.environment(**more), "tests.native.simulated_driver.work")
+
+    def busy(self, index: int = 0) -> "Busy":
+        """The card's own account of its time."""
+        answer = self.run("nvidia-smi", "--busy")
+        assert answer.returncode == 0, answer.stderr
+        processes, whole, now = {}, 0, 0
+        for line in answer.stdout.splitlines()[1:]:
+            card, serial, pid, _, busy = line.split(", ")
+            if int(card) != index:
+                continue
+            if serial == "total":
+                whole, now = int(busy), int(pid)
+            else:
+                processes[int(pid)] = int(busy)
+        return Busy(processes, whole, now)
 
     def run(
         self, *command: str | Path, timeout_s: float = 60, **more: str

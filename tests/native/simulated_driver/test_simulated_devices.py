@@ -115,10 +115,11 @@ def _exported(library: Path) -> set[str]:
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 def test_exactly_the_listed_names_are_exported(arch: str) -> None:
     folder = host.ROOT / "src/casaba/_native" / arch / "simulated_driver"
-    cuda_names = re.findall(
-        r"^(?:EXPORT|TWIN)\(\w+,\s+\d+, (\w+)\)", (NATIVE / "cuda_exports.def").read_text(), re.M
+    cuda_lists = [(NATIVE / f"cuda_{kind}.def").read_text() for kind in ("exports", "unsupported")]
+    cuda_names = re.findall(r"^(?:EXPORT|TWIN)\(\w+,\s+\d+, (\w+)\)", "\n".join(cuda_lists), re.M)
+    nvml_names = re.findall(
+        r"^EXPORT\((\w+), \d+\)", (NATIVE / "nvml_exports.def").read_text(), re.M
     )
-    nvml_names = re.findall(r"^EXPORT\((\w+)\)", (NATIVE / "nvml_exports.def").read_text(), re.M)
     assert _exported(host.built(folder / "libcuda.so.1")) == set(cuda_names)
     assert _exported(host.built(folder / "libnvidia-ml.so.1")) == set(nvml_names)
 

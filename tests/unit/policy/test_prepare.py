@@ -37,6 +37,7 @@ def test_the_documents_claim() -> None:
     assert device.cdi_ids == (
         f"casaba.dev/card={A10.uuid}",
         "casaba.dev/guard=0.1.0-0123456789ab",
+        f"casaba.dev/schedule={A10.uuid}",
         f"casaba.dev/claim={CLAIM_UID}-gpu",
     )
 

@@ -11,9 +11,11 @@ from typing import NoReturn
 from casaba.errors import HostError, InvalidInput, NoSuchProgram
 from casaba.model.gpu import Gpu
 from casaba.node.budgets import ensure_budget
+from casaba.node.files import explained
 from casaba.node.guard_library import native_dir
 from casaba.node.nvidia.discovery import discover_gpus
 from casaba.node.run_folders import new_run, own_folder, sweep_runs
+from casaba.node.schedules import ensure_schedule
 from casaba.policy.local_slice import (
     LOCAL_REQUEST,
     SliceFolders,
@@ -65,6 +67,7 @@ def make_slice(
     folder = own_folder(environment)
     sweep_runs(folder)
     run = new_run(folder)
+    _join_schedule(folder, run, gpu)
     budget = run / fixed.CLAIMS / str(uuid.uuid4()) / LOCAL_REQUEST
     ensure_budget(budget, local_policy(settings, gpu))
     simulated = simulated_driver_dir() if simulated_state else None
@@ -75,6 +78,14 @@ def make_slice(
         simulated_state=simulated_state,
     )
     return slice_environment(environment, folders, gpu)
+
+
+def _join_schedule(folder: Path, run: Path, gpu: Gpu) -> None:
+    """All runs of a user share the schedules of the cards."""
+    schedules = folder / fixed.GPUS
+    ensure_schedule(schedules / gpu.uuid, gpu.uuid)
+    with explained("make link", run / fixed.GPUS):
+        (run / fixed.GPUS).symlink_to(schedules)
 
 
 def _choose(settings: LocalSliceSettings) -> Gpu:

@@ -15,6 +15,7 @@ from casaba.node.files import make_folder, remove_file, remove_tree, write_whole
 from casaba.node.guard_library import guard_spec, install_guard, native_dir
 from casaba.node.nvidia.discovery import discover_gpus
 from casaba.node.nvidia.toolkit import find_toolkit, generate_card_spec, install_hook
+from casaba.node.schedules import ensure_schedule, schedule_spec
 from casaba.policy.prepare import PreparePlan
 from casaba.policy.sweep import SweepPlan, plan_sweep
 from casaba.settings.host_paths import GUARD_LIBRARY, HostPaths
@@ -42,6 +43,7 @@ def make_host_ready(settings: NodeAgentSettings) -> ReadyHost:
     gpus = discover_gpus(settings.driver_root, settings.sysfs_root)
     version = _install_guard(settings.paths)
     _describe_cards(settings)
+    _make_schedules(settings.paths, gpus)
     boot_id = read_boot_id(settings.boot_id_path)
     entries = Checkpoint(settings.paths.checkpoint_dir).load()
     sweep_host(settings.paths, entries, boot_id)
@@ -65,6 +67,19 @@ def _describe_cards(settings: NodeAgentSettings) -> None:
         dev_root=settings.dev_root or settings.driver_root,
     )
     write_whole(settings.paths.cdi_dir / cdi.CARD_SPEC_FILE, spec, durable=False)
+
+
+def _make_schedules(paths: HostPaths, gpus: tuple[Gpu, ...]) -> None:
+    mend_schedules(paths, gpus)
+    spec = schedule_spec(paths.gpus_dir, [gpu.uuid for gpu in gpus])
+    write_whole(paths.cdi_dir / cdi.SCHEDULE_SPEC_FILE, spec, durable=False)
+
+
+def mend_schedules(paths: HostPaths, gpus: tuple[Gpu, ...]) -> None:
+    """Make every card's schedule whole; tenants can damage it. Raises HostError."""
+    for gpu in gpus:
+        if ensure_schedule(paths.gpus_dir / gpu.uuid, gpu.uuid):
+            log.info("schedule.made", extra={"gpu": gpu.uuid})
 
 
 def sweep_host(

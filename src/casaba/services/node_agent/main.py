@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from asyncio import TaskGroup
 
 from casaba.errors import HostError, InvalidInput
 from casaba.kube import NODES, RESOURCE_CLAIMS, KubeClient, NotFound, load_config
@@ -9,7 +10,7 @@ from casaba.model.ids import NodeName
 from casaba.net.dra_sockets import DraServer, socket_paths
 from casaba.policy.prepare import NodeFacts
 from casaba.services.node_agent.claims import ClaimServer
-from casaba.services.node_agent.host import ClaimFiles, ReadyHost, make_host_ready
+from casaba.services.node_agent.host import ClaimFiles, ReadyHost, make_host_ready, mend_schedules
 from casaba.services.node_agent.publisher import SlicePublisher
 from casaba.settings.node_agent import GPU_NODE_LABEL, NodeAgentSettings
 from casaba.wire.kubernetes import Node, ResourceClaim
@@ -29,8 +30,9 @@ async def run_node_agent(settings: NodeAgentSettings) -> None:
         log.info("agent.ready", extra={"node": settings.node_name, "gpus": len(host.gpus)})
         driver = _claim_server(client, settings, host)
         try:
-            async with DraServer(driver, sockets, _note_registration):
-                await SlicePublisher(client, node, host.gpus).run()
+            async with DraServer(driver, sockets, _note_registration), TaskGroup() as group:
+                group.create_task(SlicePublisher(client, node, host.gpus).run())
+                group.create_task(_keep_schedules_whole(settings, host))
         except OSError as error:
             raise HostError(f"can't serve the kubelet at {sockets.dra}: {error}") from error
 
@@ -72,6 +74,16 @@ def _claim_server(client: KubeClient, settings: NodeAgentSettings, host: ReadyHo
         entries=host.entries,
         room_wait_s=settings.room_wait_s,
     )
+
+
+async def _keep_schedules_whole(settings: NodeAgentSettings, host: ReadyHost) -> None:
+    """Never returns. Not in a thread: it reads some KiB of a tmpfs."""
+    while True:
+        await asyncio.sleep(settings.schedule_check_s)
+        try:
+            mend_schedules(settings.paths, host.gpus)
+        except HostError as error:
+            log.error("schedule.not_mended", extra={"reason": str(error)})
 
 
 def _note_registration(error: str | None) -> None:

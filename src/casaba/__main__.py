@@ -1,0 +1,5 @@
+"""`python -m casaba`."""
+
+from casaba.cli import main
+
+main()
