@@ -74,9 +74,11 @@ endef
 $(eval $(call SAMPLE_BUSY_SANITIZE_RULE,asan,-fsanitize=address -fsanitize=undefined -fno-omit-frame-pointer))
 $(eval $(call SAMPLE_BUSY_SANITIZE_RULE,tsan,-fsanitize=thread))
 
-# NVML's view of the card's time, from inside a slice.
-$(OUT)/samples/utilization: $(SAMPLES_DIR)/utilization.c $(SAMPLES_HEADERS)
-	@mkdir -p $(@D)
-	$(ZIG) -target $(call zig_target,$(HOST_ARCH)) $(CFLAGS) -s -o $@ $(SAMPLES_DIR)/utilization.c -ldl
+# Programs that find the libraries by themselves: NVML's view of the card's time, memory of pools.
+SAMPLES_BY_DLOPEN := $(OUT)/samples/utilization $(OUT)/samples/pool_until_refused
 
-ALL += $(OUT)/samples/utilization
+$(SAMPLES_BY_DLOPEN): $(OUT)/samples/%: $(SAMPLES_DIR)/%.c $(SAMPLES_HEADERS)
+	@mkdir -p $(@D)
+	$(ZIG) -target $(call zig_target,$(HOST_ARCH)) $(CFLAGS) -s -o $@ $< -ldl
+
+ALL += $(SAMPLES_BY_DLOPEN)

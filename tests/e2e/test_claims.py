@@ -83,6 +83,13 @@ def test_ten_gib_can_be_had_and_not_a_byte_more(bed: Bed) -> None:
         assert allocatable_mib(bed, "ten") == 10240  # the first process gave all of it back
 
 
+def test_pools_are_no_way_around_the_limit(bed: Bed) -> None:
+    objects = (claim("pool", ("gpu", "2Gi", 50)), pod("pool", ["pool"], [container("c", "pool")]))
+    with applied(bed, *objects):
+        wait_for_pod(bed, "pool")
+        assert allocatable_mib(bed, "pool", program="pool_until_refused") == 2 * 1024
+
+
 def test_two_claims_in_one_container_add_up(bed: Bed) -> None:
     objects = (
         claim("first", ("gpu", "3Gi", 20)),

@@ -153,10 +153,17 @@ def memory_mib(bed: Bed, name: str, container: str | None = None) -> int:
     return int(run_in(bed, name, "nvidia-smi", *query, container=container))
 
 
-def allocatable_mib(bed: Bed, name: str, container: str | None = None, chunk_mib: int = 64) -> int:
+def allocatable_mib(
+    bed: Bed,
+    name: str,
+    container: str | None = None,
+    *,
+    chunk_mib: int = 64,
+    program: str = "alloc_until_refused",
+) -> int:
     """What a process of a container can really allocate, in chunks, in MiB."""
-    program = ("alloc_until_refused", f"--chunk-mib={chunk_mib}")
-    said = run_in(bed, name, *program, container=container).splitlines()
+    command = (program, f"--chunk-mib={chunk_mib}")
+    said = run_in(bed, name, *command, container=container).splitlines()
     taken = [line for line in said if line.endswith(" MiB allocated")]
     assert said[-1].endswith(" MiB refused: CUDA_ERROR_OUT_OF_MEMORY"), said
     return len(taken) * chunk_mib
