@@ -173,7 +173,12 @@ def _scheduler(settings: BedSettings, programs: Programs) -> Daemon:
     return _daemon(
         settings,
         "kube-scheduler",
-        [programs["kube-scheduler"], *_identity_flags(settings.cloud / "kube-scheduler")],
+        [
+            programs["kube-scheduler"],
+            *_identity_flags(settings.cloud / "kube-scheduler"),
+            # It may hear that a claim is free before its own books say so, and hears nothing more.
+            "--pod-max-in-unschedulable-pods-duration=5s",
+        ],
     )
 
 
