@@ -1,6 +1,7 @@
 """`casaba smi`: what the slices of this user, or of this node, hold and use now."""
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -82,7 +83,8 @@ def _cores(limits: CardLimits) -> str:
 
 
 def _process_table(processes: Sequence[ProcessUsage]) -> Table:
-    table = Table("PID", "memory", "of which", "peak", "refused", "GPU time", "waited", "launches")
+    columns = ("PID", "memory", "of which", "peak", "refused", "GPU time", "waited", "launches")
+    table = Table(*columns, "last", "guard")
     for process in processes:
         table.add_row(
             str(process.pid),
@@ -93,12 +95,24 @@ def _process_table(processes: Sequence[ProcessUsage]) -> Table:
             f"{process.gpu_time_ns / _NS_PER_S:.2f} s",
             f"{process.wait_ns / _NS_PER_S:.2f} s",
             str(process.launches),
+            _ago(process.last_launch_ns),
+            _version(process.guard_version),
         )
     return table
 
 
 def _mib(size: int) -> str:
     return f"{size // MIB} MiB"
+
+
+def _ago(boot_time_ns: int) -> str:
+    if boot_time_ns == 0:
+        return "-"
+    return f"{(time.clock_gettime_ns(time.CLOCK_BOOTTIME) - boot_time_ns) / _NS_PER_S:.1f} s ago"
+
+
+def _version(number: int) -> str:
+    return ".".join(str(number >> shift & 0xFF) for shift in (16, 8, 0))
 
 
 def _kinds(process: ProcessUsage) -> dict[str, int]:
