@@ -1,0 +1,113 @@
+"""Kubernetes objects as we read them: only the kinds and fields that casaba uses.
+
+For reading only. Decoding drops every field that is not named here, so a decoded object must
+never be sent back: writes are built as plain dicts and sent as such. Quantities, times and
+resource versions stay the text that the API server sent.
+
+A field is optional here exactly where the API's Go types leave it out or write `null`
+(k8s.io/api v0.36: core/v1, resource/v1, coordination/v1).
+"""
+
+from casaba.wire.kubernetes.coordination import (
+    Lease,
+    LeaseSpec,
+)
+from casaba.wire.kubernetes.core import (
+    Container,
+    ContainerStatus,
+    Event,
+    Node,
+    ObjectReference,
+    Pod,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodSpec,
+    PodStatus,
+    ResourceClaimUse,
+    ResourceRequirements,
+)
+from casaba.wire.kubernetes.meta import (
+    Bookmark,
+    Identified,
+    Identity,
+    Listing,
+    ListMeta,
+    ObjectMeta,
+    OwnerReference,
+    Status,
+    StatusCause,
+    StatusDetails,
+    WatchEvent,
+    Wire,
+)
+from casaba.wire.kubernetes.resource import (
+    AllocationResult,
+    CapacityRange,
+    CapacityRequestPolicy,
+    Device,
+    DeviceAllocationConfig,
+    DeviceAllocationResult,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceClass,
+    DeviceClassConfig,
+    DeviceClassSpec,
+    DeviceRequestAllocationResult,
+    DeviceTaint,
+    OpaqueConfig,
+    ResourceClaim,
+    ResourceClaimConsumer,
+    ResourceClaimStatus,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+
+__all__ = [
+    "AllocationResult",
+    "Bookmark",
+    "CapacityRange",
+    "CapacityRequestPolicy",
+    "Container",
+    "ContainerStatus",
+    "Device",
+    "DeviceAllocationConfig",
+    "DeviceAllocationResult",
+    "DeviceAttribute",
+    "DeviceCapacity",
+    "DeviceClass",
+    "DeviceClassConfig",
+    "DeviceClassSpec",
+    "DeviceRequestAllocationResult",
+    "DeviceTaint",
+    "Event",
+    "Identified",
+    "Identity",
+    "Lease",
+    "LeaseSpec",
+    "ListMeta",
+    "Listing",
+    "Node",
+    "ObjectMeta",
+    "ObjectReference",
+    "OpaqueConfig",
+    "OwnerReference",
+    "Pod",
+    "PodResourceClaim",
+    "PodResourceClaimStatus",
+    "PodSpec",
+    "PodStatus",
+    "ResourceClaim",
+    "ResourceClaimConsumer",
+    "ResourceClaimStatus",
+    "ResourceClaimUse",
+    "ResourcePool",
+    "ResourceRequirements",
+    "ResourceSlice",
+    "ResourceSliceSpec",
+    "Status",
+    "StatusCause",
+    "StatusDetails",
+    "WatchEvent",
+    "Wire",
+]
