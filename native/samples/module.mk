@@ -41,16 +41,28 @@ endef
 $(eval $(call SAMPLE_SANITIZE_RULES,asan,-fsanitize=address,undefined -fno-omit-frame-pointer))
 $(eval $(call SAMPLE_SANITIZE_RULES,tsan,-fsanitize=thread))
 
-# The demo's program travels with the package.
+# The programs of the demo's image travel with the package.
+SAMPLES_PACKAGED := alloc_until_refused benchmark
+
 define SAMPLE_PACKAGE_RULE
-$(PACKAGE)/$(1)/samples/alloc_until_refused: $(SAMPLES_DIR)/alloc_until_refused.c $(SAMPLES_SHARED) $(SAMPLES_HEADERS)
+$(PACKAGE)/$(1)/samples/$(2): $(SAMPLES_DIR)/$(2).c $(SAMPLES_SHARED) $(SAMPLES_HEADERS)
 	@mkdir -p $$(@D)
 	$(ZIG) -target $(call zig_target,$(1)) $(CFLAGS) -s -DDOOR_DLSYM -o $$@ $$(filter %.c,$$^) -ldl
 
-ALL += $(PACKAGE)/$(1)/samples/alloc_until_refused
+ALL += $(PACKAGE)/$(1)/samples/$(2)
 endef
 
-$(foreach arch,$(ARCHES),$(eval $(call SAMPLE_PACKAGE_RULE,$(arch))))
+$(foreach arch,$(ARCHES),$(foreach sample,$(SAMPLES_PACKAGED),$(eval $(call SAMPLE_PACKAGE_RULE,$(arch),$(sample)))))
+
+define SAMPLE_SCRIPT_RULE
+$(PACKAGE)/$(1)/samples/run.sh: $(SAMPLES_DIR)/run.sh
+	@mkdir -p $$(@D)
+	install -m 0755 $$< $$@
+
+ALL += $(PACKAGE)/$(1)/samples/run.sh
+endef
+
+$(foreach arch,$(ARCHES),$(eval $(call SAMPLE_SCRIPT_RULE,$(arch))))
 
 # Keeps a card busy; it finds the driver by itself. The package's copy is for both architectures.
 define SAMPLE_BUSY_RULE

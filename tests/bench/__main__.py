@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import agent, cluster, compute, local, memory
+from tests.bench import agent, client, cluster, compute, local, memory, simulation
 from tests.bench.figures import Figure, tell
 
 AGENT = (
@@ -20,8 +20,10 @@ GROUPS: dict[str, tuple[Callable[[], Iterator[Figure]], tuple[str, ...]]] = {
     "local": (local.measure, ("run_startup",)),
     "memory": (memory.measure, memory.FIGURES),
     "agent": (agent.measure, AGENT),
+    "client": (client.measure, client.FIGURES),
     "cluster": (cluster.measure, ("cluster_share_error",)),
     "compute": (compute.measure, compute.FIGURES),
+    "simulation": (simulation.measure, simulation.FIGURES),
 }
 
 

@@ -13,11 +13,19 @@ MANIFESTS = Path(__file__).parents[2] / "examples" / "cluster"
 
 
 def agent_command(settings: BedSettings, node: NodeSettings, programs: Programs) -> list[str]:
-    """The agent's command line; its default paths are the node's own (mounts.py)."""
+    """The agent's command line."""
+    return [*agent_program(), *agent_flags(settings, node, programs)]
+
+
+def agent_program() -> list[str]:
+    """What runs the agent."""
+    return [str(Path(sys.executable).parent / "casaba"), "node-agent"]
+
+
+def agent_flags(settings: BedSettings, node: NodeSettings, programs: Programs) -> list[str]:
+    """The agent's flags; its default paths are the node's own (mounts.py)."""
     folder = settings.node_folder(node.name)
     return [
-        str(Path(sys.executable).parent / "casaba"),
-        "node-agent",
         f"--node-name={node.name}",
         f"--kubeconfig={folder / 'etc' / 'agent.kubeconfig'}",
         f"--driver-root={DRIVER_ROOT}",

@@ -66,6 +66,12 @@ def start_storage_and_api(settings: BedSettings, programs: Programs) -> None:
     processes.start(_api_server(settings, programs))
 
 
+def restart_api_server(settings: BedSettings, programs: Programs) -> None:
+    """End the API server and start it again; it needs a few seconds until it answers."""
+    processes.stop(_api_server(settings, programs))
+    processes.start(_api_server(settings, programs))
+
+
 def start_controllers(settings: BedSettings, programs: Programs) -> None:
     """Start what needs an API server that answers."""
     processes.start(_controller_manager(settings, programs))

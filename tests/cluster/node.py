@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.cluster import (
     node_configs,
     processes,
 )
-from tests.cluster.agent import agent_command
+from tests.cluster.agent import agent_command, agent_flags
 from tests.cluster.build import Programs
 from tests.cluster.certificates import KeyPair
 from tests.cluster.commands import run
@@ -103,6 +104,13 @@ class Node:
         processes.start(self._daemon(daemon))
         if daemon == "containerd":
             self._wait_for_containerd()
+
+    def start_agent_by(self, program: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start the agent by another program than `casaba node-agent`, with the same flags."""
+        agent = self._daemon("agent")
+        flags = agent_flags(self.bed, self.settings, self.programs)
+        argv = [*self._entering(), *program, *flags]
+        processes.start(dataclasses.replace(agent, argv=argv, environment=environment))
 
     def stop(self, daemon: str) -> None:
         """Ask a daemon to end and wait for it."""

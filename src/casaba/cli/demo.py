@@ -1,137 +1,133 @@
-"""`casaba demo`: slices of a virtual card, and that they hold."""
+"""`casaba demo`: the whole system on this machine, and that its slices hold."""
 
+import asyncio
+import contextlib
 import json as json_format
 import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import re
+import signal
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.console import Console
 
-from casaba.cli.demo_shares import Reached, Tenant, run_side_by_side, shares_table
+from casaba.cli.demo_agent import node_agents
+from casaba.cli.demo_objects import apply_file, examples, until
+from casaba.cli.demo_story import NODE, Story
+from casaba.cli.demo_telling import Teller
 from casaba.cli.exits import exit_code_of
-from casaba.cli.run import DEFAULT_MODEL, SIMULATED_BUDGETS, simulated_host
-from casaba.errors import CasabaError
+from casaba.cli.logs import log_to_file
+from casaba.errors import CasabaError, InvalidInput
+from casaba.kube import NODES
 from casaba.node.guard_library import native_dir
-from casaba.node.run_folders import own_folder, sweep_runs
-from casaba.services.local_slice.main import make_slice, simulated_driver_dir
-from casaba.settings.local_slice import LocalSliceSettings
+from casaba.node.run_folders import held_folder, own_folder
+from casaba.services.local_slice.main import simulated_driver_dir
+from casaba.settings.simulation import LocalImage
+from casaba.simulation.cluster import SimulatedCluster, simulated_cluster
+from casaba.simulation.gpu_node import GpuNodeSettings
 
-MEMORY = "10Gi"
-CHUNK_MIB = 1024
-TENANTS = (Tenant(name="tenant A", cores_percent=50), Tenant(name="tenant B", cores_percent=25))
-SHARES_S = 6.0
-_STEP_TIMEOUT_S = 60
+DEFAULT_NAME = "demo"
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of shells."""
 
-app = App(name="casaba demo", help="See slices hold, on a virtual card.", version_flags=[])
+LABELS = {"gpu": "on", "apps.openyurt.io/nodepool": "worker"}
+IMAGE = "registry.example/gpushare-sample:benchmark"
+CLUSTER_FILES = ("cluster/deviceclass.yaml", "cluster/node-agent-rbac.yaml")
+
+app = App(name="casaba demo", help="See the whole system at work, simulated.", version_flags=[])
 
 
 @app.default
-def demo(*, json: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """See slices hold, on a virtual card: no GPU, no cluster, no root.
+def demo(
+    *,
+    fast: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    keep: Annotated[bool, Parameter(negative=())] = False,
+    name: str = DEFAULT_NAME,
+) -> None:
+    """See the whole system at work: no GPU, no cluster, no root.
+
+    A small API server, scheduler and kubelet in this process, a virtual card, and the real node
+    agent and guard. The scenario's manifests are applied as they are.
 
     Parameters
     ----------
+    fast:
+        Don't pause for a reader.
     json:
         One JSON object per step instead of a story.
+    keep:
+        Leave the cluster running afterwards, for your own kubectl and manifests, until Ctrl-C.
+    name:
+        Name of the cluster; two of one name can't run at once.
     """
-    teller = Teller(json=json)
-    with one_tenant() as environment:
-        teller.title(f"1. A tenant with {MEMORY} of a virtual NVIDIA A10 looks at its card.")
-        seen = teller.ran(["nvidia-smi"], environment)
-        shown = f"0MiB / {10 * 1024}MiB"
-        teller.step("look", shown=shown if shown in seen else None)
-        teller.title(f"2. It takes memory, {CHUNK_MIB} MiB at a time, until it is refused.")
-        said = teller.ran(["alloc_until_refused", f"--chunk-mib={CHUNK_MIB}"], environment)
-        taken, refusal = said.count(" allocated"), said.splitlines()[-1].rpartition(": ")[2]
-        teller.step("limit", allocated_mib=taken * CHUNK_MIB, refusal=refusal)
-    asked = " and ".join(f"{tenant.cores_percent} %" for tenant in TENANTS)
-    teller.title(f"3. Two tenants keep one card busy, side by side; they may have {asked} of it.")
-    reached = run_side_by_side(TENANTS, SHARES_S, teller.live_console)
-    teller.step("shares", tenants=[one.told() for one in reached])
-    teller.summary(taken * CHUNK_MIB, refusal, reached)
-    sweep_runs(own_folder(os.environ))
+    teller = Teller(as_json=json, fast=fast)
+    with held_folder(own_folder(os.environ), checked_name(name)) as folder:
+        log_to_file(folder / "cluster.log", "info")
+        try:
+            asyncio.run(_until_signal(_run(folder, teller, keep=keep)))
+        except CasabaError as error:
+            raise CasabaError(f"{error}; logs are in {folder}") from error
 
 
-class Teller:
-    """Tells each step as a story for a person, or as JSON lines."""
-
-    def __init__(self, *, json: bool) -> None:
-        self._json = json
-        self._console = Console(highlight=False)
-
-    @property
-    def live_console(self) -> Console | None:
-        """Where moving bars may be drawn; None where nobody would see them move."""
-        return self._console if self._console.is_terminal and not self._json else None
-
-    def title(self, text: str) -> None:
-        """What comes next."""
-        if not self._json:
-            self._console.print(f"\n[bold]{text}[/bold]")
-
-    def ran(self, command: Sequence[str], environment: dict[str, str]) -> str:
-        """Run a program of a tenant, show and return what it said; raises CasabaError."""
-        said = _run(command, environment)
-        if not self._json:
-            self._console.print(f"[dim]$ {' '.join(command)}[/dim]")
-            sys.stdout.write(said)
-        return said
-
-    def step(self, name: str, **facts: object) -> None:
-        """What a step came to, for machines."""
-        if self._json:
-            print(json_format.dumps({"step": name, **facts}), flush=True)
-
-    def summary(self, taken_mib: int, refusal: str, reached: Sequence[Reached]) -> None:
-        """The end of the story."""
-        if self._json:
-            return
-        self._console.print(shares_table(reached))
-        self._console.print(
-            f"\n[bold]The slices held:[/bold] {taken_mib} MiB allocated and the next byte refused "
-            f"({refusal}); of the card's time "
-            + ", ".join(f"{one.share:.1f} % of {one.tenant.cores_percent} %" for one in reached)
-            + f".\nThe same for a command of your own:\n"
-            f"  casaba run --simulate --memory {MEMORY} --cores 50 -- COMMAND"
+def checked_name(name: str) -> str:
+    """A name that can be a folder's; raises InvalidInput."""
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?", name):
+        raise InvalidInput(
+            f"--name {name!r}: use at most 20 lower-case letters, digits and hyphens"
         )
+    return name
 
 
-@contextmanager
-def one_tenant() -> Iterator[dict[str, str]]:
-    """The environment of a tenant of this process's own."""
-    state = simulated_host(DEFAULT_MODEL)
-    settings = LocalSliceSettings(
-        memory=MEMORY,
-        command=(),
-        driver_root=simulated_driver_dir(),
-        simulated_model=DEFAULT_MODEL,
-        budgets=SIMULATED_BUDGETS,
+async def _until_signal(running: Coroutine[None, None, None]) -> None:
+    """Run to the end; SIGINT and SIGTERM end it in order, as KeyboardInterrupt."""
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await running
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def _run(folder: Path, teller: Teller, *, keep: bool) -> None:
+    node = GpuNodeSettings(name=NODE, labels=LABELS, images={IMAGE: _sample_image()})
+    async with simulated_cluster(folder, [node], driver=simulated_driver_dir()) as cluster:
+        for name in CLUSTER_FILES:
+            await apply_file(cluster.client, name)
+        await until(cluster.client, NODES, lambda _: True, f"{NODE} has joined", name=NODE)
+        async with node_agents(cluster.nodes, folder):
+            await Story(cluster, teller).tell()
+            if keep:
+                await _keep(cluster, folder, teller)
+
+
+def _sample_image() -> LocalImage:
+    return LocalImage(folder=native_dir() / "samples")
+
+
+async def _keep(cluster: SimulatedCluster, folder: Path, teller: Teller) -> None:
+    """Tell how to reach the cluster, then wait for Ctrl-C or SIGTERM."""
+    kubeconfig = folder / "kubeconfig"
+    admin = cluster.server.kubeconfig("casaba-demo", ["system:masters"])
+    kubeconfig.touch(mode=0o600)
+    kubeconfig.write_text(json_format.dumps(admin, indent=1))
+    teller.show(
+        "\nThe simulated cluster goes on until Ctrl-C. In another terminal:\n"
+        f"  export KUBECONFIG={kubeconfig}\n"
+        f"  kubectl apply -f {examples()}/scenario/claim.yaml "
+        f"-f {examples()}/scenario/pod-native.yaml\n"
+        "  kubectl get nodes,resourceslices,resourceclaims,pods\n"
+        "  kubectl logs gpu-test-dra\n"
+        "Containers are processes of this machine: an image that is not known runs its command "
+        "with this machine's programs."
     )
-    environment = make_slice(settings, os.environ, simulated_state=state)
-    samples = native_dir() / "samples"
-    yield {**environment, "PATH": f"{samples}:{environment['PATH']}"}
-
-
-def _run(command: Sequence[str], environment: dict[str, str]) -> str:
-    program = shutil.which(command[0], path=environment["PATH"])
-    if program is None:
-        raise CasabaError(f"{command[0]} is not built: run `make native`")
-    done = subprocess.run(
-        [program, *command[1:]],
-        env=environment,
-        timeout=_STEP_TIMEOUT_S,
-        check=False,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise CasabaError(f"the step `{' '.join(command)}` ended with {done.returncode}")
-    return done.stdout
+    await teller.step("kept", kubeconfig=str(kubeconfig))
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -140,4 +136,7 @@ def main(arguments: Sequence[str]) -> int:
     def parse_and_run() -> None:
         app(list(arguments), result_action="return_value")
 
-    return exit_code_of("demo", parse_and_run)
+    try:
+        return exit_code_of("demo", parse_and_run)
+    except KeyboardInterrupt:
+        return INTERRUPTED

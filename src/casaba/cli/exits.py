@@ -11,6 +11,20 @@ def exit_code_of(command: str, action: Callable[[], None]) -> int:
     try:
         action()
     except CasabaError as error:
-        print(f"casaba {command}: {error}", file=sys.stderr)
-        return error.exit_code
+        return _told(command, error)
+    except BaseExceptionGroup as group:
+        ours, others = group.split(CasabaError)
+        if ours is None or others is not None:
+            raise
+        return _told(command, _first_leaf(ours))
     return 0
+
+
+def _told(command: str, error: CasabaError) -> int:
+    print(f"casaba {command}: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def _first_leaf(group: BaseExceptionGroup[CasabaError]) -> CasabaError:
+    first = group.exceptions[0]
+    return _first_leaf(first) if isinstance(first, BaseExceptionGroup) else first

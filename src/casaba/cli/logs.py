@@ -1,7 +1,8 @@
-"""Logs of daemons: one JSON object a line on stderr, the message being a stable event name."""
+"""Logs of daemons: one JSON object a line, the message being a stable event name."""
 
 import logging
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
@@ -27,6 +28,14 @@ class JsonFormatter(logging.Formatter):
 
 def log_to_stderr(level: str) -> None:
     """Configure the root logger; raises ValueError for an unknown level."""
-    stream = logging.StreamHandler()
-    stream.setFormatter(JsonFormatter())
-    logging.basicConfig(handlers=[stream], level=level.upper())
+    _log_to(logging.StreamHandler(), level)
+
+
+def log_to_file(path: Path, level: str) -> None:
+    """The same into a file, for a command whose terminal belongs to its story."""
+    _log_to(logging.FileHandler(path, delay=True), level)
+
+
+def _log_to(handler: logging.Handler, level: str) -> None:
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], level=level.upper())

@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--boot-id-path", type=Path, default=settings.boot_id_path)
     add("--nvidia-ctk", type=Path, help="default: from PATH")
     add("--nvidia-cdi-hook", type=Path, help="default: from PATH")
+    add("--card-spec", type=Path, help="CDI spec of the cards; default: made by nvidia-ctk")
     add("--pod-uid", default=os.environ.get("POD_UID"))
     add("--context-allowance", default=str(budgets.context_allowance_bytes), help="quantity")
     add("--context-size", default=str(budgets.context_size_bytes), help="quantity")
@@ -100,6 +101,7 @@ def settings_from(flags: argparse.Namespace) -> NodeAgentSettings:
         boot_id_path=flags.boot_id_path,
         nvidia_ctk=flags.nvidia_ctk,
         nvidia_cdi_hook=flags.nvidia_cdi_hook,
+        card_spec=flags.card_spec,
         pod_uid=flags.pod_uid,
         budgets=BudgetSettings(
             context_allowance_bytes=parse(flags.context_allowance),

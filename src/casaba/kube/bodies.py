@@ -1,7 +1,7 @@
-"""What writes send: objects, patches and preconditions as JSON. Pure."""
+"""What writes send: objects, patches, options and preconditions as JSON. Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from msgspec.json import encode
 
@@ -13,15 +13,53 @@ Body = Mapping[str, Any] | bytes
 Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """A JSON merge patch (RFC 7386) if a dict, a JSON Patch (RFC 6902) if a list."""
 
+Propagation = Literal["Foreground", "Background", "Orphan"]
+"""What becomes of the objects that an object owns: deleted before it, after it, or left."""
 
-def object_body(resource: Resource[Any], body: Body) -> bytes:
+
+class WriteOptions(TypedDict, total=False):
+    """What any write can be told beside the object."""
+
+    dry_run: bool
+    """Do everything but the change: default, admit, validate, answer."""
+
+    field_validation: Literal["Strict", "Warn", "Ignore"]
+    """What unknown and repeated fields are: an Invalid, a warning (the server's default), fine."""
+
+    field_manager: str
+    """Who owns the fields that this write sets; by default the client's name."""
+
+
+_SUBRESOURCE_KINDS = {
+    "binding": ("v1", "Binding"),
+    "eviction": ("policy/v1", "Eviction"),
+    "token": ("authentication.k8s.io/v1", "TokenRequest"),
+}
+"""Subresources that are written as another kind than the object they belong to."""
+
+
+def write_query(options: WriteOptions, field_manager: str) -> dict[str, str]:
+    """The options as the API spells them."""
+    query = {"fieldManager": options.get("field_manager", field_manager)}
+    if options.get("dry_run"):
+        query["dryRun"] = "All"
+    if validation := options.get("field_validation"):
+        query["fieldValidation"] = validation
+    return query
+
+
+def object_body(resource: Resource[Any], body: Body, subresource: str | None = None) -> bytes:
     """The object's JSON; a dict may leave out apiVersion and kind."""
     if isinstance(body, bytes):
         return body
-    return encode({"apiVersion": resource.api_version, "kind": resource.kind} | dict(body))
+    own = (resource.api_version, resource.kind)
+    api_version, kind = _SUBRESOURCE_KINDS.get(subresource or "", own)
+    return encode({"apiVersion": api_version, "kind": kind} | dict(body))
 
 
-def patch_body(patch: Patch, *, uid: str | None, resource_version: str | None) -> tuple[str, bytes]:
+def patch_body(
+    patch: Patch, *, strategic: bool = False, uid: str | None, resource_version: str | None
+) -> tuple[str, bytes]:
     """Content type and JSON of a patch that also sets what must not have changed.
 
     Setting UID and version to other than the object's makes the server refuse the patch. A JSON
@@ -29,17 +67,33 @@ def patch_body(patch: Patch, *, uid: str | None, resource_version: str | None) -
     """
     metadata = _named(uid, resource_version)
     if isinstance(patch, Mapping):
+        form = "strategic-merge-patch" if strategic else "merge-patch"
         guarded = {**patch, "metadata": {**patch.get("metadata", {}), **metadata}}
-        return "application/merge-patch+json", encode(guarded if metadata else patch)
+        return f"application/{form}+json", encode(guarded if metadata else patch)
+    if strategic:
+        raise ValueError("a strategic merge patch is a dict, this is a list")
     guards = [{"op": "add", "path": f"/metadata/{k}", "value": v} for k, v in metadata.items()]
     return "application/json-patch+json", encode([*guards, *patch])
 
 
-def delete_body(*, uid: str | None, resource_version: str | None) -> bytes:
+def delete_body(
+    *,
+    uid: str | None = None,
+    resource_version: str | None = None,
+    propagation: Propagation | None = None,
+    grace_period_s: int | None = None,
+    dry_run: bool = False,
+) -> bytes:
     """DeleteOptions with what the object must still be."""
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if preconditions := _named(uid, resource_version):
         options["preconditions"] = preconditions
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    if grace_period_s is not None:
+        options["gracePeriodSeconds"] = grace_period_s
+    if dry_run:
+        options["dryRun"] = ["All"]
     return encode(options)
 
 

@@ -4,26 +4,31 @@ Pure: every method only changes the cache and returns the changes, in order.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
+from msgspec import Struct
+
+from casaba.kube.indexes import Indexes, IndexFunction
 from casaba.kube.resources import ObjectKey
-from casaba.wire.kubernetes import Identity
+from casaba.wire.kubernetes import Identity, ObjectMeta
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Added(Generic[T]):
+Named = Identity | ObjectMeta
+"""The metadata of an object, in short or whole."""
+
+
+# What was decoded from JSON can't form cycles: the collector is spared these.
+class Added(Struct, Generic[T], frozen=True, gc=False):
     """An object appeared."""
 
     key: ObjectKey
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class Modified(Generic[T]):
+class Modified(Struct, Generic[T], frozen=True, gc=False):
     """An object changed."""
 
     key: ObjectKey
@@ -31,8 +36,7 @@ class Modified(Generic[T]):
     before: T
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted(Generic[T]):
+class Deleted(Struct, Generic[T], frozen=True, gc=False):
     """An object is gone; `object` is its last known state.
 
     When the deletion itself was missed, it is noticed by the object's absence from a later list.
@@ -45,9 +49,8 @@ class Deleted(Generic[T]):
 Change = Added[T] | Modified[T] | Deleted[T]
 
 
-class _Seen(NamedTuple):
-    uid: str
-    version: str
+_Seen = tuple[str, str]
+"""UID and version."""
 
 
 class ObjectCache(Generic[T]):
@@ -56,13 +59,18 @@ class ObjectCache(Generic[T]):
     One name with another UID is another object: the old one's deletion is reported first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, indexes: Mapping[str, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[ObjectKey, T] = {}
         self._seen: dict[ObjectKey, _Seen] = {}
+        self._indexes = Indexes[T](indexes or {})
         self.objects: Mapping[ObjectKey, T] = MappingProxyType(self._objects)
         """A live view."""
 
-    def replace(self, listed: Iterable[tuple[Identity, T | None]]) -> list[Change[T]]:
+    def by_index(self, name: str, value: str) -> tuple[T, ...]:
+        """The objects with a value in an index; raises KeyError if there is no such index."""
+        return tuple(self._objects[key] for key in self._indexes.keys(name, value))
+
+    def replace(self, listed: Iterable[tuple[Named, T | None]]) -> list[Change[T]]:
         """Take over a complete list; what it lacks was deleted.
 
         An object of None is there, but not understood: what was known of it stays.
@@ -76,44 +84,45 @@ class ObjectCache(Generic[T]):
                 changes += self._store(key, _seen(identity), object_)
         return changes
 
-    def put(self, identity: Identity, object_: T) -> list[Change[T]]:
+    def put(self, identity: Named, object_: T) -> list[Change[T]]:
         """An object was added or modified; news older than what is known changes nothing."""
-        key, seen = _key(identity), _seen(identity)
+        key = ObjectKey(identity.namespace, identity.name)
+        seen = (identity.uid, identity.resource_version)
         known = self._seen.get(key)
-        if known and known.uid == seen.uid and not _is_newer(seen.version, known.version):
+        if known and known[0] == seen[0] and not _is_newer(seen[1], known[1]):
             return []
         return self._store(key, seen, object_)
 
-    def remove(self, identity: Identity) -> list[Change[T]]:
+    def remove(self, identity: Named) -> list[Change[T]]:
         """An object was deleted; nothing changes if it was not known, or is another by now."""
         key = _key(identity)
         known = self._seen.get(key)
-        return [self._forget(key)] if known and known.uid == identity.uid else []
+        return [self._forget(key)] if known and known[0] == identity.uid else []
 
     def _store(self, key: ObjectKey, seen: _Seen, object_: T) -> list[Change[T]]:
         known = self._seen.get(key)
         changes: list[Change[T]] = []
-        if known and known.uid != seen.uid:
+        if known and known[0] != seen[0]:
             changes.append(self._forget(key))
-        changes.append(
-            Modified(key, object_, self._objects[key])
-            if key in self._objects
-            else Added(key, object_)
-        )
-        self._objects[key], self._seen[key] = object_, seen
+        before = self._objects.get(key)
+        changes.append(Added(key, object_) if before is None else Modified(key, object_, before))
+        self._indexes.change(key, before, object_)
+        self._objects[key] = object_
+        self._seen[key] = seen
         return changes
 
     def _forget(self, key: ObjectKey) -> Deleted[T]:
+        self._indexes.change(key, self._objects[key], None)
         del self._seen[key]
         return Deleted(key, self._objects.pop(key))
 
 
-def _key(identity: Identity) -> ObjectKey:
+def _key(identity: Named) -> ObjectKey:
     return ObjectKey(identity.namespace, identity.name)
 
 
-def _seen(identity: Identity) -> _Seen:
-    return _Seen(identity.uid, identity.resource_version)
+def _seen(identity: Named) -> _Seen:
+    return (identity.uid, identity.resource_version)
 
 
 def _is_newer(version: str, known: str) -> bool:

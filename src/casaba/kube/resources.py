@@ -64,16 +64,59 @@ def _segment(what: str, text: str) -> str:
     return quote(text, safe=":")
 
 
+Object = dict[str, Any]
+"""An object as its JSON says it, whole; what resources without a form of their own become."""
+
+_RESOURCE = "resource.k8s.io"
+_RBAC = "rbac.authorization.k8s.io"
+_WEBHOOKS = "admissionregistration.k8s.io"
+
 NODES = Resource("", "v1", "nodes", "Node", False, wire.Node)
 PODS = Resource("", "v1", "pods", "Pod", True, wire.Pod)
 EVENTS = Resource("", "v1", "events", "Event", True, wire.Event)
+NAMESPACES: Resource[Object] = Resource("", "v1", "namespaces", "Namespace", False, dict)
+CONFIG_MAPS: Resource[Object] = Resource("", "v1", "configmaps", "ConfigMap", True, dict)
+SECRETS: Resource[Object] = Resource("", "v1", "secrets", "Secret", True, dict)
+SERVICE_ACCOUNTS: Resource[Object] = Resource(
+    "", "v1", "serviceaccounts", "ServiceAccount", True, dict
+)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, wire.Lease)
 RESOURCE_SLICES = Resource(
-    "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False, wire.ResourceSlice
+    _RESOURCE, "v1", "resourceslices", "ResourceSlice", False, wire.ResourceSlice
 )
 RESOURCE_CLAIMS = Resource(
-    "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True, wire.ResourceClaim
+    _RESOURCE, "v1", "resourceclaims", "ResourceClaim", True, wire.ResourceClaim
 )
-DEVICE_CLASSES = Resource(
-    "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False, wire.DeviceClass
+RESOURCE_CLAIM_TEMPLATES: Resource[Object] = Resource(
+    _RESOURCE, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", True, dict
+)
+DEVICE_CLASSES = Resource(_RESOURCE, "v1", "deviceclasses", "DeviceClass", False, wire.DeviceClass)
+ROLES: Resource[Object] = Resource(_RBAC, "v1", "roles", "Role", True, dict)
+ROLE_BINDINGS: Resource[Object] = Resource(_RBAC, "v1", "rolebindings", "RoleBinding", True, dict)
+CLUSTER_ROLES: Resource[Object] = Resource(_RBAC, "v1", "clusterroles", "ClusterRole", False, dict)
+CLUSTER_ROLE_BINDINGS: Resource[Object] = Resource(
+    _RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", False, dict
+)
+MUTATING_WEBHOOKS: Resource[Object] = Resource(
+    _WEBHOOKS, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", False, dict
+)
+VALIDATING_WEBHOOKS: Resource[Object] = Resource(
+    _WEBHOOKS,
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    False,
+    dict,
+)
+TOKEN_REVIEWS: Resource[Object] = Resource(
+    "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False, dict
+)
+SELF_SUBJECT_REVIEWS: Resource[Object] = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False, dict
+)
+SUBJECT_ACCESS_REVIEWS: Resource[Object] = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False, dict
+)
+SELF_SUBJECT_ACCESS_REVIEWS: Resource[Object] = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False, dict
 )

@@ -1,7 +1,9 @@
 """HTTP towards one API server: connections, identity, and errors translated at this border."""
 
 import asyncio
+import logging
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,9 +13,19 @@ import aiohttp
 from aiohttp import AddrInfoType
 
 from casaba.kube.config import KubeConfig
-from casaba.kube.errors import Unauthorized, Unreachable, Untrusted, refusal_of_answer
-from casaba.kube.tls import tls_context
-from casaba.kube.tokens import TokenSource
+from casaba.kube.errors import (
+    Refused,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    Untrusted,
+    refusal_of_answer,
+)
+from casaba.kube.identity import Identity, Proof
+from casaba.kube.server_warnings import ServerWarnings
+
+log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 READ_BUFFER_BYTES = 256 * 1024
@@ -22,6 +34,12 @@ REFUSAL_BODY_BYTES = 64 * 1024
 
 REQUESTS_AT_ONCE = 8
 """More wait for their turn: each connection's TLS buffers are memory that is never given back."""
+
+TRIES = 10
+"""How often a server that says when to come again is believed, as in client-go."""
+
+LEAST_WAIT_S = 0.1
+"""A server that says "come again after 0 s" is not taken by its word."""
 
 _DEAD_PEER_OPTIONS = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -44,6 +62,7 @@ class Call:
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     content_type: str = "application/json"
+    accept: str = "application/json"
 
     def __str__(self) -> str:
         return f"{self.verb} {self.path}"
@@ -70,20 +89,21 @@ class ByteStream:
 class Transport:
     """Sends calls; `async with` holds its connections."""
 
-    def __init__(self, config: KubeConfig, *, user_agent: str, request_timeout_s: float) -> None:
+    def __init__(
+        self, config: KubeConfig, *, user_agent: str, request_timeout_s: float, patience_s: float
+    ) -> None:
         self._config = config
-        self._tls = tls_context(config)
-        self._tokens = TokenSource(config)
+        self._identity = Identity(config)
+        self._warnings = ServerWarnings()
         self._user_agent = user_agent
         self._request_timeout_s = request_timeout_s
+        self._patience_s = patience_s
         self._session: aiohttp.ClientSession | None = None
         self._turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
     async def __aenter__(self) -> "Transport":
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, ssl=self._tls or True, socket_factory=_dead_peer_socket
-            ),
+            connector=aiohttp.TCPConnector(limit=0, socket_factory=_dead_peer_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip"},
             read_bufsize=READ_BUFFER_BYTES,
@@ -102,51 +122,86 @@ class Transport:
     async def request(self, call: Call) -> bytes:
         """The body of a good answer; raises Refused and Unreachable.
 
-        If cancelled or Unreachable: the server may or may not have done it.
+        A server that says when to come again is asked again then. If cancelled or Unreachable:
+        the server may or may not have done it.
         """
+        give_up_at_s = time.monotonic() + self._patience_s
+        for _ in range(TRIES):
+            try:
+                return await self._request_once(call)
+            except Refused as refusal:
+                delay_s = _wait_asked_for(call, refusal)
+                if delay_s is None or time.monotonic() + delay_s > give_up_at_s:
+                    raise
+                log.warning(
+                    "kube.told_to_wait", extra={"error": str(refusal), "retry_in_s": delay_s}
+                )
+            await asyncio.sleep(delay_s)
+        return await self._request_once(call)
+
+    async def stream(self, call: Call, *, limit_s: float | None) -> ByteStream:
+        """The body of a good answer as it comes, for at most `limit_s`; raises as `request`."""
+        return ByteStream(call, self._config.server, await self._open(call, limit_s))
+
+    async def _request_once(self, call: Call) -> bytes:
         async with self._turns:
             response = await self._open(call, self._request_timeout_s)
             with _translated(call, self._config.server):
                 async with response:
                     return await response.read()
 
-    async def stream(self, call: Call, *, limit_s: float) -> ByteStream:
-        """The body of a good answer as it comes, for at most `limit_s`; raises as `request`."""
-        return ByteStream(call, self._config.server, await self._open(call, limit_s))
-
-    async def _open(self, call: Call, limit_s: float) -> aiohttp.ClientResponse:
+    async def _open(self, call: Call, limit_s: float | None) -> aiohttp.ClientResponse:
+        proof = await self._identity.proof()
         try:
-            return await self._open_once(call, limit_s)
+            return await self._open_once(call, proof, limit_s)
         except Unauthorized:
-            if not self._tokens.refused():
+            if not await self._identity.renewed(proof):
                 raise
-        return await self._open_once(call, limit_s)
+        return await self._open_once(call, await self._identity.proof(), limit_s)
 
-    async def _open_once(self, call: Call, limit_s: float) -> aiohttp.ClientResponse:
+    async def _open_once(
+        self, call: Call, proof: Proof, limit_s: float | None
+    ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client is used outside of its `async with`")
-        headers = {"Accept": "application/json"}
+        headers = proof.headers.copy()
+        headers["Accept"] = call.accept
         if call.body is not None:
             headers["Content-Type"] = call.content_type
-        if token := self._tokens.current():
-            headers["Authorization"] = f"Bearer {token}"
         with _translated(call, self._config.server):
-            response = await self._session.request(
-                call.method,
-                self._config.server + call.path,
-                params=call.query,
-                data=call.body,
-                headers=headers,
-                server_hostname=self._config.tls_server_name,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_TIMEOUT_S),
-            )
+            async with asyncio.timeout(self._request_timeout_s):  # streams, too, begin soon
+                response = await self._session.request(
+                    call.method,
+                    self._config.server + call.path,
+                    params=call.query,
+                    data=call.body,
+                    headers=headers,
+                    ssl=proof.tls or True,
+                    server_hostname=self._config.tls_server_name,
+                    proxy=self._config.proxy_url,
+                    allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_TIMEOUT_S),
+                )
+            self._warnings.hear(response.headers.getall("Warning", ()), str(call))
             if 200 <= response.status < 300:
                 return response
             async with response:
                 body = await response.content.read(REFUSAL_BODY_BYTES)
         retry_after = response.headers.get("Retry-After")
         raise refusal_of_answer(str(call), response.status, body, retry_after)
+
+
+def _wait_asked_for(call: Call, refusal: Refused) -> float | None:
+    """After how many seconds to try again, None for never.
+
+    A 429 was not done, whatever was asked; of a failure of the server only reads can say that.
+    """
+    again = isinstance(refusal, TooManyRequests) or (
+        isinstance(refusal, ServerError) and call.method == "GET"
+    )
+    if not again or refusal.retry_after_s is None:
+        return None
+    return max(refusal.retry_after_s, LEAST_WAIT_S)
 
 
 @contextmanager

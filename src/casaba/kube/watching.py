@@ -1,10 +1,14 @@
-"""List and watch for ever: what the server holds now, and every change of it.
+"""Follow a resource for ever: what the server holds now, and every change of it.
 
-    list ──► watch ──► events … ──► end ──► watch again from the last version
-      ▲                  │
-      └── 410 Gone ◄─────┘       any other failure: wait, then go on from the last version
+    watch from nothing ──► initial events ──► bookmark "these are all" ──► events … ──► end
+      ▲        │ not known to the server                                    ▲            │
+      │        └──► list ──► watch from the list's version ─────────────────┤            │
+      │                                                                     └────────────┤
+      └── 410 Gone ◄───────────────────────────── watch again from the last version ◄────┘
 
-Sources: Kubernetes API concepts, "Efficient detection of changes" and "Watch bookmarks".
+Any other failure: wait, then go on from where we were.
+Sources: Kubernetes API concepts, "Efficient detection of changes", "Watch bookmarks" and
+"Streaming lists" (KEP-3157).
 """
 
 import asyncio
@@ -12,22 +16,31 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
 from casaba.aiokit import Backoff
-from casaba.kube.cache import Added, Deleted, Modified, ObjectCache
+from casaba.kube.cache import Added, Deleted, Modified, Named, ObjectCache
 from casaba.kube.client import KubeClient
 from casaba.kube.decoding import decoded
-from casaba.kube.errors import Gone, Invalid, KubeError, Refused, Undecodable, refusal
+from casaba.kube.errors import (
+    Gone,
+    Invalid,
+    KubeError,
+    Refused,
+    ServerError,
+    Undecodable,
+    refusal,
+)
+from casaba.kube.indexes import IndexFunction
+from casaba.kube.open_watch import InitialEvents, OpenWatch
 from casaba.kube.resources import ObjectKey, Resource
-from casaba.kube.transport import ByteStream
-from casaba.wire.kubernetes import Bookmark, Identified, Identity, Status, WatchEvent
-from casaba.wire.watch_stream import BrokenStream, WatchStream
+from casaba.wire.kubernetes import Bookmark, Identified, ObjectMeta, Status, WatchEvent
+from casaba.wire.watch_stream import CHANGES, BrokenStream, ChangeDecoder, events_of
 
 T = TypeVar("T")
 
@@ -38,13 +51,6 @@ WATCH_TIMEOUT_S = (290, 600)
 
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 30.0
-
-SETTLED_S = 5.0
-"""A watch that lasted this long did work, even if it brought nothing."""
-
-BOOKMARK_OVERDUE_S = 150.0
-"""A server sends a bookmark about each minute. One that kept silent for this long may be behind
-the version asked for, as after a restored backup, and would stay silent until it has caught up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +63,12 @@ class Synced:
 InformerEvent = Added[T] | Modified[T] | Deleted[T] | Synced
 
 
-class _Watch:
-    """One open watch, and whether it has brought anything."""
+class _NoStreamedList(KubeError):
+    """The server has not ended its initial events."""
 
-    def __init__(self, stream: ByteStream) -> None:
-        self.stream = stream
-        self.lines = WatchStream()
-        self.opened_at_s = time.monotonic()
-        self.brought_news = False
 
-    @property
-    def worked(self) -> bool:
-        return self.brought_news or self._lasted_s() >= SETTLED_S
-
-    @property
-    def was_silent_too_long(self) -> bool:
-        return not self.brought_news and self._lasted_s() >= BOOKMARK_OVERDUE_S
-
-    def _lasted_s(self) -> float:
-        return time.monotonic() - self.opened_at_s
+_STREAMS_NO_LISTS = (Invalid, ServerError, Undecodable, _NoStreamedList)
+"""Answers to a streamed list after which a plain one is asked for."""
 
 
 class Informer(Generic[T]):
@@ -84,6 +77,7 @@ class Informer(Generic[T]):
     `async with Informer(client, PODS) as pods: async for event in pods: …`. It never ends by
     itself and never raises KubeError: every failure is logged and tried again. `objects` is
     already in the state after the events that are about to be delivered.
+    `indexes` names functions that tell the values under which `by_index` finds an object.
     If cancelled while waiting for an event: nothing is lost, iteration can go on.
     """
 
@@ -95,6 +89,7 @@ class Informer(Generic[T]):
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        indexes: Mapping[str, IndexFunction[T]] | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         self._client = client
@@ -105,12 +100,15 @@ class Informer(Generic[T]):
             "field_selector": field_selector,
         }
         self._asked = f"watch {resource.collection_path(namespace)}"
-        self._cache: ObjectCache[T] = ObjectCache()
+        self._cache: ObjectCache[T] = ObjectCache(indexes)
         self._decoder = msgspec.json.Decoder(resource.form)
+        self._changes = ChangeDecoder(resource.form)
         self._events: deque[InformerEvent[T]] = deque()
         self._backoff = backoff or Backoff(first_s=FIRST_RETRY_S, limit_s=LAST_RETRY_S)
         self._version: str | None = None
-        self._watch: _Watch | None = None
+        self._watch: OpenWatch[T] | None = None
+        self._server_streams_lists = True
+        self._resume_at_s = 0.0
         self.failure: KubeError | None = None
         """Why there is no contact now; None while all is well."""
 
@@ -123,6 +121,16 @@ class Informer(Generic[T]):
     def resource_version(self) -> str | None:
         """The version that the cache has reached; None before the first list and after a Gone."""
         return self._version
+
+    def by_index(self, name: str, value: str) -> tuple[T, ...]:
+        """The objects with a value in an index; raises KeyError if there is no such index."""
+        return self._cache.by_index(name, value)
+
+    def take_ready(self) -> tuple[InformerEvent[T], ...]:
+        """The events that iteration would deliver without waiting; they are delivered by this."""
+        ready = tuple(self._events)
+        self._events.clear()
+        return ready
 
     async def __aenter__(self) -> "Informer[T]":
         return self
@@ -149,61 +157,79 @@ class Informer(Generic[T]):
             try:
                 await self._step()
             except KubeError as error:
-                await self._recover(error)
+                self._recover(error)
         return self._events.popleft()
 
     async def _step(self) -> None:
-        if self._version is None:
-            await self._list()
-        elif self._watch is None:
-            await self._open(self._version)
-        else:
+        if (delay_s := self._resume_at_s - time.monotonic()) > 0:
+            await asyncio.sleep(delay_s)
+        if self._watch:
             await self._read(self._watch)
+        elif self._version is None and not self._server_streams_lists:
+            await self._list()
+        else:
+            await self._open(self._version)
 
     async def _list(self) -> None:
         listed = await self._client.list(self._resource.decoded_as(msgspec.Raw), **self._selection)
-        self._events.extend(self._cache.replace(self._understood(listed.items)))
-        self._events.append(Synced(listed.resource_version))
-        self._version = listed.resource_version
+        self._take_over(self._understood(listed.items), listed.resource_version)
         self.failure = None
 
-    async def _open(self, version: str) -> None:
+    async def _open(self, version: str | None) -> None:
         stream = await self._client.open_watch(
             self._resource,
             resource_version=version,
             timeout_s=random.randint(*WATCH_TIMEOUT_S),
             **self._selection,
         )
-        self._watch = _Watch(stream)
+        self._watch = OpenWatch(stream, InitialEvents() if version is None else None)
         self.failure = None
 
-    async def _read(self, watch: _Watch) -> None:
-        chunk = await watch.stream.read()
+    async def _read(self, watch: OpenWatch[T]) -> None:
+        try:
+            async with asyncio.timeout(watch.patience_s):
+                chunk = await watch.stream.read()
+        except TimeoutError:
+            raise _NoStreamedList(f"{self._asked}: the server never ends its list") from None
         if not chunk:
-            await self._reopen(watch)
+            self._reopen(watch)
             return
         try:
-            events = watch.lines.feed(chunk)
+            lines = watch.lines.complete(chunk)
+            watch.heard(news=bool(lines))
+            self._take_lines(watch, lines)
         except BrokenStream as error:
             raise Undecodable(f"{self._asked}: {error}") from error
-        for event in events:
-            self._take(event)
-            watch.brought_news = True
+
+    def _take_lines(self, watch: OpenWatch[T], lines: bytes) -> None:
+        if (changes := self._changes.decode(lines)) is not None:
+            for change in changes:
+                self._change(watch, change.type, _metadata(change.object), change.object)
+        else:
+            for event in events_of(lines):
+                self._take(watch, event)
+        if lines:
             self._backoff.reset()
 
-    async def _reopen(self, watch: _Watch) -> None:
+    def _reopen(self, watch: OpenWatch[T]) -> None:
         """After a clean end: at once, unless the server ends every watch at once."""
         self.close()
+        if watch.initial:
+            self._server_streams_lists = False
         if watch.was_silent_too_long:
             self._version = None
         if watch.worked:
             self._backoff.reset()
         else:
-            await asyncio.sleep(self._backoff.next_delay_s())
+            self._wait(self._backoff.next_delay_s())
 
-    async def _recover(self, error: KubeError) -> None:
+    def _recover(self, error: KubeError) -> None:
         in_stream = self._watch is not None
         self.close()
+        if self._version is None and self._server_streams_lists:
+            self._server_streams_lists = not (in_stream or isinstance(error, _STREAMS_NO_LISTS))
+            if not self._server_streams_lists and isinstance(error, Invalid | _NoStreamedList):
+                return  # a server that only lacks this is not in trouble
         self.failure = error
         if isinstance(error, Gone | Invalid) or (in_stream and isinstance(error, Refused)):
             self._version = None
@@ -218,32 +244,60 @@ class Informer(Generic[T]):
                 "relist": not self._version,
             },
         )
-        await asyncio.sleep(delay_s)
+        self._wait(delay_s)
 
-    def _take(self, event: WatchEvent) -> None:
+    def _wait(self, delay_s: float) -> None:
+        """Let the next step wait; a caller that gives up waiting for events does not cut it."""
+        self._resume_at_s = time.monotonic() + delay_s
+
+    def _take(self, watch: OpenWatch[T], event: WatchEvent) -> None:
         match event.type:
             case "ERROR":
                 raise refusal(self._asked, decoded(event.object, Status, self._asked))
             case "BOOKMARK":
-                bookmark = decoded(event.object, Bookmark, self._asked)
-                self._version = bookmark.metadata.resource_version or self._version
-            case "ADDED" | "MODIFIED" | "DELETED":
-                self._change(event)
+                self._take_bookmark(watch, decoded(event.object, Bookmark, self._asked))
+            case change if change in CHANGES:
+                identity = decoded(event.object, Identified, self._asked).metadata
+                gone = change == "DELETED"
+                object_ = None if gone else self._object(identity, event.object)
+                self._change(watch, change, identity, object_)
 
-    def _change(self, event: WatchEvent) -> None:
-        identity = decoded(event.object, Identified, self._asked).metadata
-        if event.type == "DELETED":
-            self._events.extend(self._cache.remove(identity))
-        elif (object_ := self._object(identity, event.object)) is not None:
-            self._events.extend(self._cache.put(identity, object_))
+    def _take_bookmark(self, watch: OpenWatch[T], bookmark: Bookmark) -> None:
+        version = bookmark.metadata.resource_version or self._version
+        if watch.initial is None:
+            self._version = version
+        elif bookmark.ends_initial_events and version:
+            self._take_over(watch.initial.complete(), version)
+            watch.initial = None
+        else:
+            raise _NoStreamedList(f"{self._asked}: a bookmark came before the list's end")
+
+    def _change(self, watch: OpenWatch[T], change: str, identity: Named, object_: T | None) -> None:
+        """An object changed; None: it is not understood, or gone."""
+        gone = change == "DELETED"
+        if watch.initial is not None:
+            if gone:
+                watch.initial.remove(identity)
+            else:
+                watch.initial.put(identity, object_)
+            return
+        if gone:
+            self._events += self._cache.remove(identity)
+        elif object_ is not None:
+            self._events += self._cache.put(identity, object_)
         self._version = identity.resource_version or self._version
 
-    def _understood(self, items: tuple[msgspec.Raw, ...]) -> Iterator[tuple[Identity, T | None]]:
+    def _take_over(self, items: Iterable[tuple[Named, T | None]], version: str) -> None:
+        self._events.extend(self._cache.replace(items))
+        self._events.append(Synced(version))
+        self._version = version
+
+    def _understood(self, items: tuple[msgspec.Raw, ...]) -> Iterator[tuple[Named, T | None]]:
         for item in items:
             identity = decoded(item, Identified, self._asked).metadata
             yield identity, self._object(identity, item)
 
-    def _object(self, identity: Identity, raw: msgspec.Raw) -> T | None:
+    def _object(self, identity: Named, raw: msgspec.Raw) -> T | None:
         """One object that this version can't read must not stop the others: None, and a line."""
         try:
             return self._decoder.decode(raw)
@@ -257,3 +311,8 @@ class Informer(Generic[T]):
                 },
             )
             return None
+
+
+def _metadata(object_: Any) -> ObjectMeta:
+    """Of a form that a ChangeDecoder knows."""
+    return cast("ObjectMeta", object_.metadata)

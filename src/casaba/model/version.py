@@ -1,8 +1,47 @@
-"""Driver version numbers in the form that ResourceSlice attributes want (semver 2.0.0)."""
+"""Version numbers as ResourceSlice attributes want them (semver 2.0.0)."""
 
 import re
+from dataclasses import dataclass
 
 from casaba.errors import InvalidInput
+
+_NUMBER = r"(0|[1-9][0-9]*)"
+_PRE_PART = r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
+_SEMVER = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}"
+    rf"(?:-(?P<pre>{_PRE_PART}(?:\.{_PRE_PART})*))?"
+    r"(?:\+(?P<build>[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Version:
+    """A semantic version; the build part does not count in comparisons."""
+
+    major: int
+    minor: int
+    patch: int
+    pre: tuple[str, ...] = ()
+
+    def compare(self, other: "Version") -> int:
+        """-1, 0 or 1 by precedence (semver.org, item 11): a pre-release comes before."""
+        mine, theirs = self._key(), other._key()
+        return (mine > theirs) - (mine < theirs)
+
+    def _key(self) -> tuple[int, int, int, bool, tuple[tuple[int, int, str], ...]]:
+        """Numbers before words, and every pre-release before none."""
+        parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre)
+        return self.major, self.minor, self.patch, not self.pre, parts
+
+
+def parsed_version(text: str) -> Version:
+    """The parts of a strict semver 2.0.0 text; raises InvalidInput."""
+    match = _SEMVER.fullmatch(text)
+    if match is None:
+        raise InvalidInput(f"{text!r} is not a semantic version: write one such as 1.2.3")
+    pre = tuple(match["pre"].split(".")) if match["pre"] else ()
+    return Version(int(match[1]), int(match[2]), int(match[3]), pre)
 
 
 def semver(text: str) -> str:

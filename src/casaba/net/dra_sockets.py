@@ -5,21 +5,20 @@ pluginregistration/v1). The kubelet is the client on both.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from weakref import WeakSet
 
 from google.protobuf.empty_pb2 import Empty
 from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError
-from grpclib.protocol import H2Protocol
-from grpclib.server import Server, Stream
+from grpclib.server import Stream
 
 from casaba.errors import InvalidInput
 from casaba.model.ids import ClaimUid
 from casaba.model.prepared import PreparedDevice
+from casaba.net.grpc_services import ClosingServer, UnaryService
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.wire._proto import dra_v1_pb2, dra_v1beta1_pb2, pluginregistration_pb2
 
@@ -59,43 +58,7 @@ class DraDriver(Protocol):
         """Take them away again; never raises for a single claim."""
 
 
-class _Servable(Protocol):
-    """What grpclib takes for a service."""
-
-    def __mapping__(self) -> dict[str, Handler]: ...
-
-
-class _Endpoint:
-    """One gRPC service: method names of a descriptor to coroutines."""
-
-    def __init__(
-        self, service: Any, methods: Mapping[str, Callable[[Any], Awaitable[Any]]]
-    ) -> None:
-        self._service = service
-        self._methods = methods
-
-    def __mapping__(self) -> dict[str, Handler]:
-        return {
-            f"/{self._service.full_name}/{name}": self._handler(name, call)
-            for name, call in self._methods.items()
-        }
-
-    def _handler(self, name: str, call: Callable[[Any], Awaitable[Any]]) -> Handler:
-        method = self._service.methods_by_name[name]
-
-        async def answer(stream: Stream[Any, Any]) -> None:
-            request = await stream.recv_message()
-            await stream.send_message(await call(request))
-
-        return Handler(
-            answer,
-            Cardinality.UNARY_UNARY,
-            method.input_type._concrete_class,
-            method.output_type._concrete_class,
-        )
-
-
-def dra_endpoint(driver: DraDriver, messages: Any) -> _Endpoint:
+def dra_endpoint(driver: DraDriver, messages: Any) -> UnaryService:
     """The DRAPlugin service of one version, `messages` being its generated module."""
 
     async def prepare(request: Any) -> Any:
@@ -118,7 +81,7 @@ def dra_endpoint(driver: DraDriver, messages: Any) -> _Endpoint:
 
     service = messages.DESCRIPTOR.services_by_name["DRAPlugin"]
     methods = {"NodePrepareResources": prepare, "NodeUnprepareResources": unprepare}
-    return _Endpoint(service, methods)
+    return UnaryService(service, methods)
 
 
 def _references(request: Any) -> list[ClaimReference]:
@@ -152,7 +115,7 @@ class _NoHealth:
         return {"/v1alpha1.DRAResourceHealth/NodeWatchResources": handler}
 
 
-def registration_endpoint(socket: Path, registered: Callable[[str | None], None]) -> _Endpoint:
+def registration_endpoint(socket: Path, registered: Callable[[str | None], None]) -> UnaryService:
     """The registration service; `registered` hears the kubelet's error, or None."""
 
     async def get_info(_: Any) -> Any:
@@ -169,7 +132,7 @@ def registration_endpoint(socket: Path, registered: Callable[[str | None], None]
 
     service = pluginregistration_pb2.DESCRIPTOR.services_by_name["Registration"]
     methods = {"GetInfo": get_info, "NotifyRegistrationStatus": notify}
-    return _Endpoint(service, methods)
+    return UnaryService(service, methods)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,27 +160,6 @@ def socket_paths(plugin_dir: Path, registry_dir: Path, pod_uid: str | None) -> S
     return paths
 
 
-class _ClosingServer(Server):
-    """grpclib's server, which at its end also drops the connections that clients keep open."""
-
-    def __init__(self, endpoints: Sequence[_Servable]) -> None:
-        super().__init__(endpoints)
-        self._connections: WeakSet[H2Protocol] = WeakSet()
-
-    def _protocol_factory(self) -> H2Protocol:
-        protocol = super()._protocol_factory()
-        self._connections.add(protocol)
-        return protocol
-
-    async def end(self) -> None:
-        """Stop listening, cancel what is running, and drop every connection."""
-        self.close()
-        await self.wait_closed()
-        for protocol in self._connections:
-            if hasattr(protocol, "connection"):
-                protocol.connection.close()
-
-
 class DraServer:
     """Both sockets of one driver. Use as `async with`: the plugin socket is served before the
     kubelet can find the registration, and the registration goes first at the end."""
@@ -227,8 +169,8 @@ class DraServer:
     ) -> None:
         self._paths = paths
         endpoints = [dra_endpoint(driver, pb) for pb in (dra_v1_pb2, dra_v1beta1_pb2)]
-        self._dra = _ClosingServer([*endpoints, _NoHealth()])
-        self._registration = _ClosingServer([registration_endpoint(paths.dra, registered)])
+        self._dra = ClosingServer([*endpoints, _NoHealth()])
+        self._registration = ClosingServer([registration_endpoint(paths.dra, registered)])
 
     async def __aenter__(self) -> "DraServer":
         """Raises OSError when a socket can't be made."""

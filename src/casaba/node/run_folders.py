@@ -9,10 +9,11 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from casaba.errors import HostError
+from casaba.errors import CasabaError, HostError, InvalidInput
 from casaba.node.files import explained, remove_tree
 
 _LOCK = "alive"
@@ -57,6 +58,51 @@ def new_run(folder: Path) -> Path:
         fcntl.flock(high, fcntl.LOCK_EX)
         unlocked.rename(run / _LOCK)
     return run
+
+
+@contextmanager
+def held_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A fresh folder of a fixed name, this process's as long as the block runs, then removed.
+
+    It stays when the block raises CasabaError, for whoever wants to know why; the next holder
+    removes it. Raises InvalidInput when another process holds it, and HostError.
+    """
+    folder, lock = parent / name, parent / f"{name}.lock"
+    with explained("open", lock):
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _hold(handle, name)
+        remove_tree(folder)
+        with explained("make folder", folder):
+            folder.mkdir(mode=_PRIVATE_FOLDER)
+        try:
+            yield folder
+        except CasabaError:
+            raise
+        except BaseException:
+            _give_up(folder, lock)
+            raise
+        _give_up(folder, lock)
+    finally:
+        os.close(handle)
+
+
+def _give_up(folder: Path, lock: Path) -> None:
+    remove_tree(folder)
+    lock.unlink(missing_ok=True)
+
+
+def _hold(handle: int, name: str) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
+        raise InvalidInput(
+            f"one called {name!r} runs already (process {holder}): end that with Ctrl-C, or "
+            "choose another --name"
+        ) from None
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
 
 
 def sweep_runs(folder: Path) -> None:

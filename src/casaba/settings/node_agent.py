@@ -41,6 +41,9 @@ class NodeAgentSettings:
     nvidia_cdi_hook: Path | None = None
     """The toolkit's hook; None: from PATH."""
 
+    card_spec: Path | None = None
+    """A CDI spec of the cards to use as it is, where the toolkit can't run; None: the toolkit's."""
+
     pod_uid: str | None = None
     """UID of the agent's own pod, so that two of them can overlap; None on a host."""
 

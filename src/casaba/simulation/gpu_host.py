@@ -96,6 +96,19 @@ def make_gpu_host(folder: Path, cards: Sequence[VirtualCard]) -> None:
         write_whole(path, cards_conf(cards).encode(), durable=False)
 
 
+def make_sysfs(root: Path, cards: Sequence[VirtualCard]) -> None:
+    """A sysfs that knows where the cards are on the PCI bus, and nothing else; raises HostError."""
+    links = root / "bus" / "pci" / "devices"
+    with explained("make", links):
+        links.mkdir(parents=True, exist_ok=True)
+        for card in cards:
+            address = card.bus_id[4:]
+            complex_ = f"pci{address.rpartition(':')[0]}"
+            link = links / address
+            if not link.is_symlink():
+                link.symlink_to(f"../../../devices/{complex_}/{address}")
+
+
 def enter_gpu_host(folder: Path) -> None:
     """Let this process, and its children, find the virtual cards when they load the driver."""
     os.environ["CASABA_SIMULATED_DIR"] = str(folder)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import web
 
@@ -43,6 +43,12 @@ class Answer:
         }
 
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+WatchLists = Literal["served", "refused", "unknown"]
+"""What becomes of a watch that asks for a list first: servers of today, of before 1.32 with the
+feature off, and of before 1.27."""
+
 EXPIRED = Answer(410, "Expired", message="too old resource version")
 
 
@@ -51,7 +57,7 @@ class OpenWatch:
 
     def __init__(self, request: web.Request) -> None:
         self._request = request
-        self.since = int(request.query["resourceVersion"])
+        self.since = int(request.query.get("resourceVersion", 0))
         self.response = web.StreamResponse(headers={"Content-Type": "application/json"})
         self.ended = asyncio.Event()
 
@@ -83,7 +89,10 @@ class OpenWatch:
 class ModelServer:
     """Serves /api/v1/nodes; `async with` runs it on a port of its own, unless one is given."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 0, *, watch_lists: WatchLists = "refused"
+    ) -> None:
+        self.watch_lists = watch_lists
         self._host = host
         self._port = port
         self._uids = count(1)
@@ -161,10 +170,15 @@ class ModelServer:
             await self._changed.wait_for(lambda: self.watches_opened >= times)
 
     def versions_watched_from(self) -> list[str]:
-        return [r.query["resourceVersion"] for r in self.requests if "watch" in r.query]
+        asked = [request.query for request in self.requests]
+        return [query["resourceVersion"] for query in asked if "resourceVersion" in query]
 
     def lists(self) -> int:
-        return sum("watch" not in request.query for request in self.requests)
+        """How many lists were asked for, watches that were refused as such not counted."""
+        return sum(
+            "watch" not in query or (self.watch_lists == "served" and "sendInitialEvents" in query)
+            for query in (request.query for request in self.requests)
+        )
 
     def end_watches(self) -> None:
         for watch in self.watches:
@@ -201,13 +215,19 @@ class ModelServer:
         )
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
-        if self.watch_answers:
-            answer = self.watch_answers.pop(0)
+        lists = "sendInitialEvents" in request.query
+        if lists and self.watch_lists == "refused":
+            return Answer(422, "Invalid", message="sendInitialEvents is forbidden").response()
+        answers = self.list_answers if lists else self.watch_answers
+        if answers:
+            answer = answers.pop(0)
             await self._count_watch()
             return answer.response()
         watch = OpenWatch(request)
         await watch.response.prepare(request)
-        if watch.since < self.compacted:
+        if lists:
+            await self._start_with_all(watch)
+        elif watch.since < self.compacted:
             await watch.send("ERROR", EXPIRED.status())
             await self._count_watch()
             return watch.response
@@ -221,6 +241,16 @@ class ModelServer:
         finally:
             if watch in self.watches:
                 self.watches.remove(watch)
+
+    async def _start_with_all(self, watch: OpenWatch) -> None:
+        watch.since = self.version
+        objects = list(self.objects.values())
+        version = str(self.version)
+        for object_ in objects:
+            await watch.send("ADDED", object_)
+        if self.watch_lists == "served":
+            end = {"resourceVersion": version, "annotations": {INITIAL_EVENTS_END: "true"}}
+            await watch.send("BOOKMARK", {"metadata": end})
 
     async def _count_watch(self) -> None:
         self.watches_opened += 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from multidict import CIMultiDictProxy
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Asked:
     method: str
     path: str
     query: dict[str, str]
-    headers: Mapping[str, str]
+    headers: CIMultiDictProxy[str]
     body: bytes
     peer_certificate: Mapping[str, Any] | None
 
@@ -47,6 +48,8 @@ class RecordingServer:
         self._tls = tls
         self.asked: list[Asked] = []
         self.replies: list[Reply] = []
+        self.close_connections = False
+        """Whether each answer ends its connection."""
 
     async def __aenter__(self) -> "RecordingServer":
         self._runner = web.ServerRunner(web.Server(self._answer), shutdown_timeout=0.1)
@@ -73,4 +76,7 @@ class RecordingServer:
                 peer_certificate=request.get_extra_info("peercert"),
             )
         )
-        return (self.replies.pop(0) if self.replies else Reply()).response()
+        response = (self.replies.pop(0) if self.replies else Reply()).response()
+        if self.close_connections:
+            response.force_close()
+        return response

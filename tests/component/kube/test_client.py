@@ -15,10 +15,12 @@ from casaba import kube
 from casaba.errors import InvalidInput
 from casaba.kube import (
     NODES,
+    PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     KubeClient,
     KubeConfig,
+    transport,
 )
 from tests.component.kube.recording_server import RecordingServer, Reply
 
@@ -142,6 +144,133 @@ async def test_delete_carries_its_preconditions(
     assert asked.document["preconditions"] == {"uid": "u", "resourceVersion": "5"}
 
 
+async def test_delete_options(server: RecordingServer, client: KubeClient) -> None:
+    await client.delete(NODES, "a", propagation="Foreground", grace_period_s=0, dry_run=True)
+    await client.delete_collection(
+        PODS, namespace="ns", label_selector="a=b", field_selector="c=d", propagation="Orphan"
+    )
+    one, many = server.asked
+    assert one.document == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Foreground",
+        "gracePeriodSeconds": 0,
+        "dryRun": ["All"],
+    }
+    assert (many.method, many.path) == ("DELETE", "/api/v1/namespaces/ns/pods")
+    assert many.query == {"labelSelector": "a=b", "fieldSelector": "c=d"}
+    assert many.document["propagationPolicy"] == "Orphan"
+
+
+async def test_update_sends_the_whole_object(server: RecordingServer, client: KubeClient) -> None:
+    body = {"metadata": {"name": "a", "resourceVersion": "5"}}
+    await client.update(NODES.decoded_as(dict), "a", body, subresource="status")
+    await client.update(NODES.decoded_as(dict), "a", b'{"raw":1}')
+    first, second = server.asked
+    assert (first.method, first.path) == ("PUT", "/api/v1/nodes/a/status")
+    assert first.document == {"apiVersion": "v1", "kind": "Node", **body}
+    assert second.body == b'{"raw":1}'
+
+
+@pytest.mark.parametrize(
+    ("subresource", "api_version", "kind"),
+    [
+        ("binding", "v1", "Binding"),
+        ("eviction", "policy/v1", "Eviction"),
+        ("token", "authentication.k8s.io/v1", "TokenRequest"),
+    ],
+)
+async def test_subresources_that_are_created_are_of_their_own_kind(
+    server: RecordingServer, client: KubeClient, subresource: str, api_version: str, kind: str
+) -> None:
+    pods = PODS.decoded_as(dict)
+    await client.create(pods, {"x": 1}, namespace="n", name="p", subresource=subresource)
+    asked = server.asked[0]
+    assert (asked.method, asked.path) == ("POST", f"/api/v1/namespaces/n/pods/p/{subresource}")
+    assert asked.document == {"apiVersion": api_version, "kind": kind, "x": 1}
+
+
+async def test_every_write_can_be_dry_and_strict_and_for_another_manager(
+    server: RecordingServer, client: KubeClient
+) -> None:
+    nodes = NODES.decoded_as(dict)
+    options: kube.WriteOptions = {
+        "dry_run": True,
+        "field_validation": "Strict",
+        "field_manager": "me",
+    }
+    await client.create(nodes, {}, **options)
+    await client.update(nodes, "a", {}, **options)
+    await client.patch(nodes, "a", {}, **options)
+    await client.apply(nodes, "a", {}, **options)
+    sent = {"dryRun": "All", "fieldValidation": "Strict", "fieldManager": "me"}
+    assert all(asked.query.items() >= sent.items() for asked in server.asked)
+    assert len(server.asked) == 4
+
+
+async def test_a_strategic_merge_patch(server: RecordingServer, client: KubeClient) -> None:
+    nodes = NODES.decoded_as(dict)
+    await client.patch(nodes, "a", {"spec": {}}, strategic=True, resource_version="5")
+    asked = server.asked[0]
+    assert asked.headers["Content-Type"] == "application/strategic-merge-patch+json"
+    assert asked.document == {"spec": {}, "metadata": {"resourceVersion": "5"}}
+    with pytest.raises(ValueError, match="strategic merge patch is a dict"):
+        await client.patch(nodes, "a", [], strategic=True)
+
+
+async def test_logs_as_bytes_at_once_or_as_they_come(
+    server: RecordingServer, client: KubeClient
+) -> None:
+    server.replies += [Reply(b"\xffall"), Reply(b"some")]
+    query = {"container": "c"}
+    log = await client.read(PODS, "p", namespace="n", subresource="log", query=query)
+    assert log == b"\xffall"
+    stream = await client.open_stream(PODS, "p", namespace="n", subresource="log", query=query)
+    assert [await stream.read(), await stream.read()] == [b"some", b""]
+    stream.close()
+    for asked in server.asked:
+        assert (asked.path, asked.query) == ("/api/v1/namespaces/n/pods/p/log", query)
+        assert asked.headers["Accept"] == "*/*"
+
+
+async def test_each_warning_of_the_server_is_told_once(
+    server: RecordingServer, client: KubeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = '299 - "spec.x is \\"old\\"", 299 - "y, too"'
+    server.replies += [
+        Reply({}, headers={"Warning": first}),
+        Reply({"code": 400}, code=400, headers={"Warning": '299 - "y, too"'}),
+        Reply({}, headers={"Warning": '199 - "not ours", 299 - "z"'}),
+    ]
+    nodes = NODES.decoded_as(dict)
+    await client.create(nodes, {})
+    with pytest.raises(kube.Invalid):
+        await client.create(nodes, {})
+    await client.create(nodes, {})
+    told = [r for r in caplog.records if r.message == "kube.server_warns"]
+    assert [vars(r)["warning"] for r in told] == ['spec.x is "old"', "y, too", "z"]
+
+
+async def test_impersonation_is_told_in_headers(server: RecordingServer) -> None:
+    who = kube.Impersonation(user="me", uid="1", groups=("g", "h"), extra={"a/b": ("c",)})
+    config = KubeConfig(origin="test", server=server.url, token="t", impersonate=who)
+    async with KubeClient(config) as client:
+        await client.get(NODES.decoded_as(dict), "a")
+    headers = server.asked[0].headers
+    assert headers["Authorization"] == "Bearer t"
+    assert (headers["Impersonate-User"], headers["Impersonate-Uid"]) == ("me", "1")
+    assert headers.getall("Impersonate-Group") == ["g", "h"]
+    assert headers["Impersonate-Extra-a%2Fb"] == "c"
+
+
+async def test_a_proxy_is_asked_instead_of_the_server(server: RecordingServer) -> None:
+    config = KubeConfig(origin="test", server="http://kubernetes.invalid", proxy_url=server.url)
+    async with KubeClient(config) as client:
+        await client.get(NODES.decoded_as(dict), "a")
+    assert server.asked[0].headers["Host"] == "kubernetes.invalid"
+    assert server.asked[0].path == "/api/v1/nodes/a"
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
 async def test_a_name_that_would_address_something_else_is_not_sent(
     server: RecordingServer, client: KubeClient, name: str
@@ -181,20 +310,51 @@ async def test_each_refusal_is_an_error_of_its_own(
     assert len(server.asked) == 1
 
 
-async def test_the_time_to_wait_comes_from_header_or_status(
-    server: RecordingServer, client: KubeClient
-) -> None:
+async def test_the_time_to_wait_comes_from_header_or_status(server: RecordingServer) -> None:
     server.replies += [
         Reply({"code": 429}, code=429, headers={"Retry-After": "3"}),
         Reply({"code": 503, "details": {"retryAfterSeconds": 4}}, code=503),
         Reply({"code": 503}, code=503, headers={"Retry-After": "soon"}),
     ]
     waits = []
-    for _ in range(3):
-        with pytest.raises(kube.Refused) as caught:
-            await client.get(NODES, "a")
-        waits.append(caught.value.retry_after_s)
+    async with KubeClient(KubeConfig(origin="test", server=server.url), patience_s=2) as client:
+        for _ in range(3):
+            with pytest.raises(kube.Refused) as caught:
+                await client.get(NODES, "a")
+            waits.append(caught.value.retry_after_s)
     assert waits == [3.0, 4.0, None]
+    assert len(server.asked) == 3
+
+
+async def test_a_server_that_says_when_to_come_again_is_asked_again(
+    server: RecordingServer, client: KubeClient
+) -> None:
+    later = {"Retry-After": "0"}
+    server.replies += [Reply({"code": 429}, code=429, headers=later)] * 2
+    await client.create(NODES.decoded_as(dict), {"metadata": {"name": "a"}})
+    assert [asked.method for asked in server.asked] == ["POST"] * 3
+    server.replies.append(Reply({"code": 503}, code=503, headers=later))
+    await client.get(NODES.decoded_as(dict), "a")
+    assert len(server.asked) == 5
+
+
+async def test_a_write_that_failed_in_the_server_is_not_repeated(
+    server: RecordingServer, client: KubeClient
+) -> None:
+    server.replies.append(Reply({"code": 503}, code=503, headers={"Retry-After": "0"}))
+    with pytest.raises(kube.ServerError):
+        await client.create(NODES.decoded_as(dict), {"metadata": {"name": "a"}})
+    assert len(server.asked) == 1
+
+
+async def test_a_server_that_always_says_later_is_left_after_ten_times(
+    server: RecordingServer, client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "LEAST_WAIT_S", 0.001)
+    server.replies += [Reply({"code": 429}, code=429, headers={"Retry-After": "0"})] * 20
+    with pytest.raises(kube.TooManyRequests):
+        await client.delete(NODES, "a")
+    assert len(server.asked) == 11
 
 
 async def test_a_uid_that_differs_is_a_conflict(

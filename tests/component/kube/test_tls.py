@@ -1,6 +1,8 @@
 """Who we trust and how we prove who we are, over real TLS."""
 
+import asyncio
 import base64
+import contextlib
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -130,3 +132,101 @@ def test_an_authority_that_is_no_pem_names_the_file(tmp_path: Path) -> None:
 
 def _text(pem: bytes) -> str:
     return base64.b64encode(pem).decode()
+
+
+async def test_files_that_are_replaced_are_taken_up_for_new_connections(
+    authority: Authority, server: RecordingServer, tmp_path: Path
+) -> None:
+    server.close_connections = True
+    files = {name: tmp_path / name for name in ("ca", "my.crt", "my.key")}
+    first, second = authority.issue("first"), authority.issue("second")
+    files["ca"].write_bytes(authority.pem)
+    files["my.crt"].write_bytes(first.certificate_pem)
+    files["my.key"].write_bytes(first.key_pem)
+    config = kubeconfig(
+        tmp_path / "k",
+        {"server": server.url, "certificate-authority": "ca"},
+        {"client-certificate": "my.crt", "client-key": "my.key"},
+    )
+    async with KubeClient(config) as client:
+        assert await seen_name(client, server) == "first"
+        replace_file(files["my.crt"], second.certificate_pem)
+        assert await seen_name(client, server) == "first"  # the key is still the other's
+        replace_file(files["my.key"], second.key_pem)
+        assert await seen_name(client, server) == "second"
+        replace_file(files["ca"], Authority().pem)
+        with pytest.raises(Untrusted):
+            await seen_name(client, server)
+        files["ca"].unlink()
+        replace_file(files["ca"], authority.pem)
+        assert await seen_name(client, server) == "second"
+
+
+async def seen_name(client: KubeClient, server: RecordingServer) -> str:
+    await client.get(NODES.decoded_as(dict), "a")
+    certificate = server.asked[-1].peer_certificate
+    assert certificate is not None
+    return str(dict(pair[0] for pair in certificate["subject"])["commonName"])
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """As the kubelet and careful programs do it."""
+    new = path.with_suffix(".new")
+    new.write_bytes(content)
+    new.replace(path)
+
+
+async def test_a_proxy_in_front_of_a_server_with_tls(
+    authority: Authority, server: RecordingServer, tmp_path: Path
+) -> None:
+    async with Tunnelling() as proxy:
+        config = kubeconfig(
+            tmp_path / "k",
+            {
+                "server": server.url,
+                "certificate-authority-data": _text(authority.pem),
+                "proxy-url": proxy.url,
+            },
+            {"token": "secret"},
+        )
+        async with KubeClient(config) as client:
+            await client.get(NODES.decoded_as(dict), "a")
+        assert proxy.asked_for == [server.url.removeprefix("https://")]
+    assert server.asked[-1].headers["Authorization"] == "Bearer secret"
+
+
+class Tunnelling:
+    """An HTTP proxy that knows CONNECT."""
+
+    def __init__(self) -> None:
+        self.asked_for: list[str] = []
+
+    async def __aenter__(self) -> "Tunnelling":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        target = head.split(" ")[1]
+        self.asked_for.append(target)
+        host, _, port = target.rpartition(":")
+        there_reader, there_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(copied(reader, there_writer))
+            group.create_task(copied(there_reader, writer))
+
+
+async def copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while chunk := await reader.read(65536):
+            writer.write(chunk)
+            await writer.drain()
+    writer.close()

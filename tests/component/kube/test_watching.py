@@ -22,7 +22,7 @@ from casaba.kube import (
     ObjectKey,
     Synced,
     Unreachable,
-    watching,
+    open_watch,
 )
 from casaba.wire.kubernetes import Node
 from tests.component.kube.model_server import EXPIRED, Answer, ModelServer
@@ -31,16 +31,30 @@ pytestmark = pytest.mark.timeout(20)
 
 
 @asynccontextmanager
-async def following(url: str, **selection: str) -> AsyncIterator[Informer[Node]]:
+async def following(
+    url: str, label_selector: str = "", field_selector: str = ""
+) -> AsyncIterator[Informer[Node]]:
     async with KubeClient(KubeConfig(origin="test", server=url)) as client:
-        backoff = Backoff(first_s=0.01, limit_s=0.05)
-        async with Informer(client, NODES, backoff=backoff, **selection) as informer:
+        async with Informer(
+            client,
+            NODES,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            backoff=Backoff(first_s=0.01, limit_s=0.05),
+        ) as informer:
             yield informer
 
 
+@pytest.fixture(params=["served", "refused"])
+async def server(request: pytest.FixtureRequest) -> AsyncIterator[ModelServer]:
+    async with ModelServer(watch_lists=request.param) as server:
+        yield server
+
+
 @pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
+async def old_server() -> AsyncIterator[ModelServer]:
+    """One whose informers list before they watch."""
+    async with ModelServer(watch_lists="refused") as server:
         yield server
 
 
@@ -66,19 +80,20 @@ def names(informer: Informer[Node]) -> set[str]:
     return {key.name for key in informer.objects}
 
 
-async def test_a_list_and_what_changes_after_it(server: ModelServer) -> None:
-    await server.put("a")
-    async with following(server.url, label_selector="gpu=on", field_selector="x=y") as nodes:
+async def test_a_list_and_what_changes_after_it(old_server: ModelServer) -> None:
+    await old_server.put("a")
+    async with following(old_server.url, label_selector="gpu=on", field_selector="x=y") as nodes:
         assert await news(nodes, 2) == ["+a", "="]
         waiting = asyncio.create_task(news(nodes, 3))
-        await server.watched()
-        await server.put("b")
-        await server.put("a", seen="yes")
-        await server.delete("b")
+        await old_server.watched()
+        await old_server.put("b")
+        await old_server.put("a", seen="yes")
+        await old_server.delete("b")
         assert await waiting == ["+b", "~a", "-b"]
         assert nodes.objects[ObjectKey("", "a")].metadata.annotations == {"seen": "yes"}
-    listed, watched = server.requests
-    for request in (listed, watched):
+    streamed, _, watched = old_server.requests
+    assert streamed.query["sendInitialEvents"] == "true"
+    for request in old_server.requests:
         assert request.query["labelSelector"] == "gpu=on"
         assert request.query["fieldSelector"] == "x=y"
     assert watched.query["allowWatchBookmarks"] == "true"
@@ -99,7 +114,7 @@ async def test_a_clean_end_resumes_from_the_bookmark(server: ModelServer) -> Non
         await server.watched(2)
         await server.put("a")
         assert await waiting == ["=", "+a"]
-    assert server.versions_watched_from() == ["10", "11"]
+    assert server.versions_watched_from()[-1] == "11"
     assert server.lists() == 1
 
 
@@ -113,7 +128,7 @@ async def test_a_reset_resumes_from_the_last_event(server: ModelServer) -> None:
         server.reset_watches()
         await server.put("b")
         assert await waiting == ["+a", "+b"]
-    assert server.versions_watched_from() == ["10", "11"]
+    assert server.versions_watched_from()[-1] == "11"
     assert server.lists() == 1
 
 
@@ -137,10 +152,10 @@ async def test_a_410_lists_again_and_tells_the_missed_deletions(
         assert names(nodes) == {"kept", "remade"}
 
 
-async def test_a_version_from_the_future_lists_again(server: ModelServer) -> None:
+async def test_a_version_from_the_future_lists_again(old_server: ModelServer) -> None:
     too_large = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large"}]}
-    server.watch_answers.append(Answer(504, "Timeout", details=too_large))
-    async with following(server.url) as nodes:
+    old_server.watch_answers.append(Answer(504, "Timeout", details=too_large))
+    async with following(old_server.url) as nodes:
         assert await news(nodes, 2) == ["=", "="]
 
 
@@ -187,10 +202,10 @@ async def test_a_server_that_is_not_there_yet(unused_tcp_port: int) -> None:
             assert nodes.failure is None
 
 
-async def test_a_refusal_is_kept_to_be_shown_and_tried_again(server: ModelServer) -> None:
+async def test_a_refusal_is_kept_to_be_shown_and_tried_again(old_server: ModelServer) -> None:
     message = 'nodes is forbidden: User "x" cannot list resource "nodes"'
-    server.list_answers.append(Answer(403, "Forbidden", message=message))
-    async with following(server.url) as nodes:
+    old_server.list_answers.append(Answer(403, "Forbidden", message=message))
+    async with following(old_server.url) as nodes:
         waiting = asyncio.create_task(news(nodes, 1))
         await until(lambda: nodes.failure is not None)
         assert isinstance(nodes.failure, Forbidden)
@@ -247,7 +262,7 @@ async def test_a_stream_that_is_no_watch_is_left_and_opened_again(
 async def test_a_server_that_is_behind_our_version_is_found_by_its_silence(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "BOOKMARK_OVERDUE_S", 0.0)
+    monkeypatch.setattr(open_watch, "BOOKMARK_OVERDUE_S", 0.0)
     server.version = 1000
     async with following(server.url) as nodes:
         waiting = asyncio.create_task(news(nodes, 3))
@@ -271,15 +286,83 @@ async def test_half_an_event_before_the_end_says_nothing(server: ModelServer) ->
 
 @pytest.mark.parametrize("misbehaviour", ["ends at once", "410 at once"])
 async def test_a_server_that_spoils_every_watch_is_not_hammered(
-    server: ModelServer, misbehaviour: str, caplog: pytest.LogCaptureFixture
+    old_server: ModelServer, misbehaviour: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, "casaba.kube.watching")
     code = 200 if misbehaviour == "ends at once" else 410
-    server.watch_answers += [Answer(code, headers={"Connection": "close"})] * 1000
-    async with following(server.url) as nodes:
+    old_server.watch_answers += [Answer(code, headers={"Connection": "close"})] * 1000
+    async with following(old_server.url) as nodes:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(drained(nodes), 0.5)
-    assert 3 < server.watches_opened < 40
+    assert 3 < old_server.watches_opened < 40
+
+
+async def test_a_streamed_list_is_told_as_one_and_goes_on_as_its_watch() -> None:
+    async with ModelServer(watch_lists="served") as server:
+        for name in ("a", "b"):
+            await server.put(name)
+        async with following(server.url) as nodes:
+            assert await news(nodes, 3) == ["+a", "+b", "="]
+            assert nodes.resource_version == "12"
+            await server.put("c")
+            assert await news(nodes, 1) == ["+c"]
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_server_that_does_not_know_of_streamed_lists_is_listed_in_time(
+    busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_watch, "INITIAL_SILENCE_S", 0.1)
+    monkeypatch.setattr(open_watch, "INITIAL_LIMIT_S", 0.3)
+    async with ModelServer(watch_lists="unknown") as server:
+        await server.put("a")
+        async with following(server.url) as nodes, asyncio.TaskGroup() as group:
+            changing = group.create_task(changed_for_ever(server)) if busy else None
+            assert await news(nodes, 2) == ["+a", "="]
+            assert nodes.failure is None
+            if changing:
+                changing.cancel()
+        assert server.lists() == 1
+
+
+async def changed_for_ever(server: ModelServer) -> None:
+    while True:
+        await server.put("a")
+        await asyncio.sleep(0.02)
+
+
+async def test_a_plain_bookmark_in_a_streamed_list_shows_that_it_is_none() -> None:
+    async with ModelServer(watch_lists="unknown") as server:
+        await server.put("a")
+        async with following(server.url) as nodes:
+            waiting = asyncio.create_task(news(nodes, 2))
+            await server.watched()
+            await server.bookmark()
+            assert await waiting == ["+a", "="]
+
+
+async def test_objects_are_found_by_what_is_in_them(server: ModelServer) -> None:
+    def colours(node: Node) -> tuple[str, ...]:
+        return tuple(node.metadata.annotations.get("colours", "").split())
+
+    def found(colour: str) -> list[str]:
+        return [node.metadata.name for node in nodes.by_index("colour", colour)]
+
+    await server.put("a", colours="red green")
+    await server.put("b", colours="red")
+    async with KubeClient(KubeConfig(origin="test", server=server.url)) as client:
+        async with Informer(client, NODES, indexes={"colour": colours}) as nodes:
+            await news(nodes, 3)
+            assert (found("red"), found("green"), found("blue")) == (["a", "b"], ["a"], [])
+            waiting = asyncio.create_task(news(nodes, 2))
+            await server.watched()
+            await server.put("a", colours="blue")
+            await server.delete("b")
+            await waiting
+            assert (found("red"), found("green"), found("blue")) == ([], [], ["a"])
+            with pytest.raises(KeyError):
+                nodes.by_index("shape", "round")
 
 
 async def drained(nodes: Informer[Node]) -> None:

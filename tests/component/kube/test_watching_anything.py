@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,9 +19,10 @@ from casaba.kube import (
     KubeClient,
     KubeConfig,
     Modified,
+    Synced,
 )
 from casaba.wire.kubernetes import Node
-from tests.component.kube.model_server import EXPIRED, Answer, ModelServer
+from tests.component.kube.model_server import EXPIRED, Answer, ModelServer, WatchLists
 
 Step = tuple[str, str]
 
@@ -34,20 +35,31 @@ STEPS = st.lists(
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _quiet() -> Iterator[None]:
+    log = logging.getLogger("casaba.kube")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    yield
+    log.setLevel(before)
+
+
 @pytest.mark.timeout(60)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(steps=STEPS)
-def test_the_cache_equals_the_server_and_every_change_is_told_once(steps: list[Step]) -> None:
-    logging.getLogger("casaba.kube").setLevel(logging.CRITICAL)
-    asyncio.run(played(steps))
+@given(steps=STEPS, watch_lists=st.sampled_from(["served", "refused"]))
+def test_the_cache_equals_the_server_and_every_change_is_told_once(
+    steps: list[Step], watch_lists: WatchLists
+) -> None:
+    asyncio.run(played(steps, watch_lists))
 
 
-async def played(steps: list[Step]) -> None:
+async def played(steps: list[Step], watch_lists: WatchLists) -> None:
     told: list[InformerEvent[Node]] = []
-    async with ModelServer() as server:
+    async with ModelServer(watch_lists=watch_lists) as server:
         async with KubeClient(KubeConfig(origin="test", server=server.url)) as client:
             backoff = Backoff(first_s=0.001, limit_s=0.01)
-            async with Informer(client, NODES, backoff=backoff) as nodes:
+            indexes = {"uid": by_uid}
+            async with Informer(client, NODES, indexes=indexes, backoff=backoff) as nodes:
                 listener = asyncio.create_task(listened(nodes, told))
                 await server.watched()
                 for step in steps:
@@ -55,8 +67,19 @@ async def played(steps: list[Step]) -> None:
                 await settled(server, nodes)
                 listener.cancel()
                 await asyncio.wait([listener])
+                assert_the_index_is_right(nodes, told)
     assert_versions_only_go_forward(told)
     assert_lives_are_whole(told, alive={o["metadata"]["uid"] for o in server.objects.values()})
+
+
+def by_uid(node: Node) -> tuple[str, ...]:
+    return (node.metadata.uid,)
+
+
+def assert_the_index_is_right(nodes: Informer[Node], told: list[InformerEvent[Node]]) -> None:
+    uids = {event.object.metadata.uid for event in told if not isinstance(event, Synced)}
+    found = [node for uid in uids for node in nodes.by_index("uid", uid)]
+    assert sorted(n.metadata.name for n in found) == sorted(k.name for k in nodes.objects)
 
 
 async def listened(nodes: Informer[Node], told: list[InformerEvent[Node]]) -> None:

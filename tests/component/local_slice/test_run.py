@@ -167,29 +167,6 @@ def test_nothing_is_left_of_runs_that_are_over(environment: dict[str, str], tmp_
     assert len(list((tmp_path / "casaba").glob("run-*"))) <= 1
 
 
-def test_the_demo_ends_well_and_shows_what_it_promises(environment: dict[str, str]) -> None:
-    done = run(environment, [str(CASABA), "demo"])
-    assert done.returncode == 0, done.stderr
-    assert "0MiB / 10240MiB" in done.stdout
-    assert "CUDA_ERROR_OUT_OF_MEMORY" in done.stdout
-    assert "10240 MiB" in done.stdout
-    assert "tenant B" in done.stdout
-
-
-def test_the_demo_tells_machines_what_it_came_to(environment: dict[str, str]) -> None:
-    done = run(environment, [str(CASABA), "demo", "--json"])
-    steps = {step["step"]: step for step in map(json.loads, done.stdout.splitlines())}
-    assert steps["look"]["shown"] == "0MiB / 10240MiB"
-    assert steps["limit"] == {
-        "step": "limit",
-        "allocated_mib": 10240,
-        "refusal": "CUDA_ERROR_OUT_OF_MEMORY",
-    }
-    first, second = steps["shares"]["tenants"]
-    assert 40 <= first["reached"] <= 60
-    assert 15 <= second["reached"] <= 35
-
-
 def test_smi_tells_what_a_slice_holds(environment: dict[str, str]) -> None:
     samples = Path(__file__).parents[3] / "build" / "native" / "samples"
     words = command(str(samples / "alloc_until_refused"), "--chunk-mib=1024", "--hold")

@@ -9,9 +9,20 @@ import pytest
 import yaml
 
 from casaba.errors import InvalidInput
-from casaba.kube import KubeConfig, KubeConfigError, KubeError, load_config
+from casaba.kube import (
+    Impersonation,
+    KubeConfig,
+    KubeConfigError,
+    KubeError,
+    load_config,
+)
 
 PEM = b"-----BEGIN CERTIFICATE-----\n"
+PLUGIN = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "command": "aws",
+    "interactiveMode": "Never",
+}
 
 
 def document(
@@ -54,6 +65,7 @@ def test_a_kubeconfig(tmp_path: Path) -> None:
         server="https://h:6443",
         namespace="n",
         authority_pem=PEM.decode(),
+        authority_file=tmp_path / "ca.pem",
         tls_server_name="kubernetes",
         client_certificate_pem=b"crt",
         client_key_pem=b"key",
@@ -100,10 +112,30 @@ def test_a_context_without_user_is_anonymous(tmp_path: Path) -> None:
             document({"insecure-skip-tls-verify": True, "certificate-authority-data": "AAAA"}),
             "insecure-skip-tls-verify contradicts certificate-authority",
         ),
-        (document({"proxy-url": "http://p"}), "cluster 'k': proxy-url is not supported"),
-        (document(user={"exec": {"command": "aws"}}), "user 'u': exec runs a program for cred"),
+        (document({"proxy-url": "socks5://p"}), "proxy-url is of kind 'socks5'; there are http"),
         (document(user={"username": "me"}), "user 'u': username was removed"),
-        (document(user={"as": "admin"}), "user 'u': as is not supported"),
+        (document(user={"as-groups": ["g"]}), "user 'u': as is missing beside as-uid, as-groups"),
+        (document(user={"as": "a", "as-groups": "g"}), "as-groups must be a list of texts"),
+        (document(user={"exec": ["aws"]}), "user 'u': exec must be a mapping, not list"),
+        (document(user={"exec": {"command": "aws"}}), "user 'u': exec.apiVersion is missing"),
+        (
+            document(user={"exec": PLUGIN | {"apiVersion": f"{PLUGIN['apiVersion']}alpha1"}}),
+            "exec.apiVersion is '.*v1alpha1'; client.authentication.k8s.io/v1 and .*v1beta1 work",
+        ),
+        (document(user={"exec": PLUGIN | {"command": ""}}), "exec.command is missing"),
+        (document(user={"exec": PLUGIN | {"args": "a"}}), "exec.args must be a list of texts"),
+        (
+            document(user={"exec": PLUGIN | {"env": [{"name": "A"}, {"value": "B"}]}}),
+            r"exec.env\[1\].name is missing",
+        ),
+        (
+            document(user={"exec": PLUGIN | {"interactiveMode": "Maybe"}}),
+            "exec.interactiveMode is 'Maybe'; it is one of Never, IfAvailable, Always",
+        ),
+        (
+            document(user={"exec": {**PLUGIN, "interactiveMode": None}}),
+            "exec.interactiveMode is missing",
+        ),
         (document(user={"tokenFile": "gone"}), "user 'u': tokenFile names .*gone: No such file"),
         (
             document(user={"client-certificate-data": "AAAA"}),
@@ -205,9 +237,76 @@ def test_which_access_is_taken(tmp_path: Path) -> None:
     assert origin() == f"service account in {account}"
     environ["KUBECONFIG"] = str(named)
     assert origin().startswith(str(named))
-    environ["KUBECONFIG"] = f"{named}:{homely}"
-    with pytest.raises(KubeConfigError, match="names several files"):
-        origin()
+
+
+def test_of_several_files_the_first_that_names_something_counts(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "ca.pem").write_bytes(PEM + folder.name.encode())
+    one = document({"certificate-authority": "ca.pem"}) | {"users": []}
+    two = document({"server": "https://other", "certificate-authority": "ca.pem"})
+    two["users"][0]["user"] = {"token": "of two"}
+    two |= {"current-context": "not this"}
+    for folder, content in zip(folders, (one, two), strict=True):
+        (folder / "config").write_text(yaml.safe_dump(content))
+    files = [tmp_path / "absent", *(folder / "config" for folder in folders)]
+    config = load_config(environ={"KUBECONFIG": f":{':'.join(map(str, files))}"})
+    assert config.server == "https://h:6443"
+    assert config.authority_pem == f"{PEM.decode()}one"
+    assert config.token == "of two"
+    assert config.origin == f"{files[1]} (context 'c')"
+
+
+def test_of_several_files_that_lack_something_all_are_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(yaml.safe_dump(document() | {"users": []}))
+    with pytest.raises(KubeConfigError, match=r"one, .*two: no user 'u'; there are: none"):
+        load_config(environ={"KUBECONFIG": f"{tmp_path / 'one'}:{tmp_path / 'two'}"})
+    with pytest.raises(KubeConfigError, match="absent: No such file"):
+        load_config(environ={"KUBECONFIG": f"{tmp_path / 'absent'}:{tmp_path / 'also'}"})
+
+
+def test_as_whom_and_through_which_proxy(tmp_path: Path) -> None:
+    user = {"as": "me", "as-uid": "1", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}}
+    config = loaded(tmp_path, document({"proxy-url": "http://u:secret@p:3128"}, user))
+    assert config.impersonate == Impersonation(
+        user="me", uid="1", groups=("g",), extra={"k": ("v",)}
+    )
+    assert config.proxy_url == "http://u:secret@p:3128"
+    assert "secret" not in repr(config)
+
+
+def test_a_credential_plugin_and_what_it_is_told_of_the_cluster(tmp_path: Path) -> None:
+    name = "client.authentication.k8s.io/exec"
+    cluster = {
+        "certificate-authority-data": base64.b64encode(PEM).decode(),
+        "tls-server-name": "kubernetes",
+        "extensions": [{"name": "other"}, {"name": name, "extension": {"audience": "a"}}],
+    }
+    entry = PLUGIN | {
+        "command": "bin/login",
+        "args": ["--quiet"],
+        "env": [{"name": "A", "value": "secret"}],
+        "installHint": "get it there",
+        "provideClusterInfo": True,
+    }
+    plugin = loaded(tmp_path, document(cluster, {"exec": entry})).exec_plugin
+    assert plugin is not None
+    assert plugin.command == str(tmp_path / "bin/login")
+    assert (plugin.arguments, plugin.environment) == (("--quiet",), {"A": "secret"})
+    assert plugin.cluster == {
+        "server": "https://h:6443",
+        "tls-server-name": "kubernetes",
+        "certificate-authority-data": base64.b64encode(PEM).decode(),
+        "config": {"audience": "a"},
+    }
+    assert "secret" not in repr(plugin)
+    old = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "aws"}
+    by_default = loaded(tmp_path, document(user={"exec": old})).exec_plugin
+    assert by_default is not None
+    assert (by_default.interactive_mode, by_default.command) == ("IfAvailable", "aws")
+    assert by_default.cluster is None
 
 
 def test_no_access_at_all_says_what_was_looked_for(tmp_path: Path) -> None:

@@ -10,13 +10,16 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from casaba.errors import HostError
+from casaba.errors import HostError, InvalidInput
 from casaba.node.files import explained, write_whole
 from casaba.wire import cdi
 
 _GENERATE_TIMEOUT_S = 60
 _EXECUTABLE = 0o755
 _HOOK = "nvidia-cdi-hook"
+
+CARD_KIND = f"{cdi.VENDOR}/{cdi.CARD_CLASS}"
+"""What the spec of the cards calls its devices."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +82,29 @@ def generate_card_spec(toolkit: Toolkit, *, hook: Path, driver_root: Path, dev_r
     if result.returncode != 0:
         words = result.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise HostError(f"{' '.join(command)} failed: {' | '.join(words)}")
-    return _checked(result.stdout)
-
-
-def _checked(output: bytes) -> bytes:
-    try:
-        kind = json.loads(output)["kind"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise HostError(f"nvidia-ctk printed no CDI spec: {output[:80]!r}") from error
-    if kind != f"{cdi.VENDOR}/{cdi.CARD_CLASS}":
+    if (kind := _kind(result.stdout)) is None:
+        raise HostError(f"nvidia-ctk printed no CDI spec: {result.stdout[:80]!r}")
+    if kind != CARD_KIND:
         raise HostError(f"nvidia-ctk made devices of kind {kind!r}; is it older than 1.14?")
-    return output
+    return result.stdout
+
+
+def read_card_spec(path: Path) -> bytes:
+    """A CDI spec that somebody else made of the cards; raises HostError and InvalidInput."""
+    with explained("read", path):
+        spec = path.read_bytes()
+    if (kind := _kind(spec)) != CARD_KIND:
+        raise InvalidInput(
+            f"--card-spec {path}: its kind is {kind or 'missing'}, it must be {CARD_KIND}; make it "
+            f"with nvidia-ctk cdi generate --vendor {cdi.VENDOR} --class {cdi.CARD_CLASS} "
+            "--device-name-strategy uuid --format json"
+        )
+    return spec
+
+
+def _kind(spec: bytes) -> str | None:
+    try:
+        kind = json.loads(spec)["kind"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return str(kind)

@@ -14,7 +14,12 @@ from casaba.node.checkpoint import Checkpoint
 from casaba.node.files import make_folder, remove_file, remove_tree, write_whole
 from casaba.node.guard_library import guard_spec, install_guard, native_dir
 from casaba.node.nvidia.discovery import discover_gpus
-from casaba.node.nvidia.toolkit import find_toolkit, generate_card_spec, install_hook
+from casaba.node.nvidia.toolkit import (
+    find_toolkit,
+    generate_card_spec,
+    install_hook,
+    read_card_spec,
+)
 from casaba.node.schedules import ensure_schedule, schedule_spec
 from casaba.policy.prepare import PreparePlan
 from casaba.policy.sweep import SweepPlan, plan_sweep
@@ -58,15 +63,20 @@ def _install_guard(paths: HostPaths) -> str:
 
 
 def _describe_cards(settings: NodeAgentSettings) -> None:
+    given = settings.card_spec
+    spec = read_card_spec(given) if given else _toolkits_card_spec(settings)
+    write_whole(settings.paths.cdi_dir / cdi.CARD_SPEC_FILE, spec, durable=False)
+
+
+def _toolkits_card_spec(settings: NodeAgentSettings) -> bytes:
     toolkit = find_toolkit(settings.nvidia_ctk, settings.nvidia_cdi_hook)
     hook = install_hook(toolkit.nvidia_cdi_hook, settings.paths.state_dir)
-    spec = generate_card_spec(
+    return generate_card_spec(
         toolkit,
         hook=hook,
         driver_root=settings.driver_root,
         dev_root=settings.dev_root or settings.driver_root,
     )
-    write_whole(settings.paths.cdi_dir / cdi.CARD_SPEC_FILE, spec, durable=False)
 
 
 def _make_schedules(paths: HostPaths, gpus: tuple[Gpu, ...]) -> None:

@@ -70,6 +70,7 @@ RESOURCES: tuple[ResourceInfo, ...] = (
         kind="Namespace",
         namespaced=False,
         short_names=("ns",),
+        verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
         subresources=("finalize", "status"),
         selectable=("status.phase",),
     ),
@@ -89,6 +90,7 @@ RESOURCES: tuple[ResourceInfo, ...] = (
         categories=("all",),
         selectable=_POD_FIELDS,
         subresources=("binding", "eviction", "log", "status"),
+        has_generation=True,
     ),
     ResourceInfo(
         plural="events",

@@ -31,24 +31,24 @@ class ApiError(Exception):
         super().__init__(message)
         self.code = code
         self.retry_after_s = retry_after_s
-        details = dict(details or {})
+        self.warnings: tuple[str, ...] = ()
         if retry_after_s is not None:
-            details["retryAfterSeconds"] = retry_after_s
+            details = {**(details or {}), "retryAfterSeconds": retry_after_s}
         self.status: Object = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
             "message": message,
-            "reason": reason,
-            "details": details,
+            **({"reason": reason} if reason else {}),
+            **({} if details is None else {"details": details}),
             "code": code,
         }
 
 
 def _named(info: ResourceInfo, name: str) -> Object:
-    details: Object = {"name": name, "kind": info.plural}
-    return {**details, "group": info.group} if info.group else details
+    details: Object = {"name": name, "group": info.group, "kind": info.plural}
+    return {key: value for key, value in details.items() if value}
 
 
 def bad_request(message: str) -> ApiError:
@@ -65,7 +65,14 @@ def not_found(info: ResourceInfo, name: str) -> ApiError:
 
 def no_such_path() -> ApiError:
     """404 of a path that the server does not serve."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    message = "the server could not find the requested resource"
+    return ApiError(404, "NotFound", message, details={})
+
+
+def method_not_allowed() -> ApiError:
+    """405."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, details={})
 
 
 def already_exists(info: ResourceInfo, name: str) -> ApiError:
@@ -82,7 +89,7 @@ def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
 
 def invalid(info: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 with a cause for each field."""
-    told = [f"{error.field}: {error.message}" for error in errors]
+    told = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     subject = f"{info.kind}.{info.group}" if info.group else info.kind
     causes = [

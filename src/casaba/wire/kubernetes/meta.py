@@ -59,10 +59,22 @@ class ListMeta(Wire, frozen=True):
     continue_: str = field(default="", name="continue")
 
 
+class BookmarkMeta(Wire, frozen=True):
+    """Version of a bookmark, and what else it says."""
+
+    resource_version: str = ""
+    annotations: dict[str, str] = {}
+
+
 class Bookmark(Wire, frozen=True):
     """How far a watch has come: an object without a name, of the watched kind."""
 
-    metadata: ListMeta
+    metadata: BookmarkMeta
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Whether all that there was has been told (KEP-3157)."""
+        return self.metadata.annotations.get("k8s.io/initial-events-end") == "true"
 
 
 class Listing(Wire, Generic[T], frozen=True):
@@ -102,3 +114,10 @@ class WatchEvent(Wire, frozen=True):
 
     type: str
     object: Raw
+
+
+class WatchedObject(Wire, Generic[T], frozen=True):
+    """One line of a watch whose object is already understood."""
+
+    type: str
+    object: T

@@ -1,4 +1,4 @@
-"""The cluster that the tests of this folder share."""
+"""The real cluster that tests may ask for, and on which side the conformance suites run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,24 @@ _NODE_MONITOR_GRACE_S = 20
 _bed_in_use = pytest.StashKey[Bed]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--real`: run the conformance suites on the real programs instead of the stand-ins."""
+    parser.addoption(
+        "--real", action="store_true", help="conformance suites: on the real cluster (root)"
+    )
+
+
+@pytest.fixture(scope="session")
+def on_real(request: pytest.FixtureRequest) -> bool:
+    """Whether the conformance suites run on the real programs."""
+    return bool(request.config.getoption("--real"))
+
+
 @pytest.fixture(scope="session")
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Two GPU nodes edge-1 and edge-2 with agents, and edge-3 without `gpu=on`."""
     if os.geteuid():
-        pytest.fail("tests/e2e makes namespaces and mounts: run it as root")
+        pytest.fail("the real cluster makes namespaces and mounts: run it as root")
     if reused := os.environ.get(_REUSED):
         running = Bed.open(Path(reused))
         request.config.stash[_bed_in_use] = running
@@ -57,11 +70,17 @@ def _ending_on_sigterm() -> Iterator[None]:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what is missing before any test's clock runs, where a person can follow it."""
-    if session.items and not session.config.option.collectonly and not os.geteuid():
-        capture = session.config.pluginmanager.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled():
-            packages.install_missing()
-            build.build()
+    if session.config.option.collectonly or os.geteuid() or not _wants_bed(session):
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        packages.install_missing()
+        build.build()
+
+
+def _wants_bed(session: pytest.Session) -> bool:
+    asks = any("bed" in getattr(item, "fixturenames", ()) for item in session.items)
+    return asks or bool(session.items and session.config.getoption("--real"))
 
 
 def _settings(name: str) -> BedSettings:

@@ -1,0 +1,42 @@
+"""Work that must not outlive its right to be done."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def run_guarded(work: Coroutine[Any, Any, T], guard: Coroutine[Any, Any, None]) -> T:
+    """Run `work`, and cancel it when `guard` ends first; then raise what the guard raised.
+
+    A guard is expected to raise; one that just returns cancels the work, and that is raised.
+    Both have ended when this returns, also if it is cancelled.
+    """
+    working, guarding = asyncio.create_task(work), asyncio.create_task(guard)
+    try:
+        await asyncio.wait((working, guarding), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ended_by_guard = guarding.done() and not working.done()
+        await _ended(working, guarding)
+    if ended_by_guard:
+        guarding.result()
+    return working.result()
+
+
+async def _ended(*tasks: "asyncio.Task[Any]") -> None:
+    """Cancel tasks and wait until they are over, even if we are cancelled meanwhile."""
+    for task in tasks:
+        task.cancel()
+    cancelled = False
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            cancelled = True
+    for task in tasks:
+        with contextlib.suppress(BaseException):
+            task.exception()  # or the loop complains that nobody looked
+    if cancelled:
+        raise asyncio.CancelledError

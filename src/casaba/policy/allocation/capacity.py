@@ -1,0 +1,96 @@
+"""How much of a device's capacity a request takes (KEP 5075, consumable capacity)."""
+
+from collections.abc import Iterable, Mapping
+
+from casaba.model.quantity import Notation, Quantity, quantity, whole
+from casaba.wire.kubernetes import (
+    CapacityRange,
+    CapacityRequestPolicy,
+    Device,
+    DeviceCapacity,
+)
+
+Amounts = Mapping[str, Quantity]
+
+
+def consumption(asked: Amounts, device: Device) -> dict[str, Quantity] | str:
+    """What a request takes of each capacity, or why the device can't give it, ever.
+
+    Capacities that are not asked for are taken too: their default, or everything.
+    """
+    if unknown := sorted(set(asked) - set(device.capacity)):
+        return f"it has no capacity {unknown[0]!r}"
+    taken = {}
+    for name, capacity in device.capacity.items():
+        taken[name] = consumed(asked.get(name), capacity)
+        if _violates(taken[name], capacity.request_policy):
+            return f"{taken[name]} of {name} is not an amount that it gives{_allowed(capacity)}"
+    return taken
+
+
+def shortage(taken: Amounts, device: Device, held: Iterable[Amounts]) -> str:
+    """Which capacity lacks room beside what is held already; empty if none does."""
+    held = tuple(held)
+    for name, amount in taken.items():
+        total = quantity(device.capacity[name].value)
+        used = sum(part[name].nanos for part in held if name in part)
+        if used + amount.nanos > total.nanos:
+            left = Quantity(max(0, total.nanos - used), total.notation)
+            return f"{amount} of {name} asked, {left} left of {total}"
+    return ""
+
+
+def consumed(asked: Quantity | None, capacity: DeviceCapacity) -> Quantity:
+    """The amount taken when so much is asked, rounded up as the capacity's policy says."""
+    policy = capacity.request_policy
+    if asked is None:
+        return quantity(policy.default if policy and policy.default else capacity.value)
+    if policy is None:
+        return asked
+    if policy.valid_range is not None and policy.valid_range.min:
+        return _rounded_to_range(asked, policy.valid_range)
+    fitting = (
+        value for text in policy.valid_values if (value := quantity(text)).nanos >= asked.nanos
+    )
+    return next(fitting, asked)
+
+
+def _rounded_to_range(asked: Quantity, range_: CapacityRange) -> Quantity:
+    lowest = quantity(range_.min)
+    if asked.nanos < lowest.nanos:
+        return lowest
+    if not range_.step:
+        return asked
+    step = quantity(range_.step).value()
+    steps = -(-(asked.value() - lowest.value()) // step)
+    return whole(lowest.value() + steps * step, Notation.BINARY)
+
+
+def _violates(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
+    if policy is None or (policy.default and quantity(policy.default) == amount):
+        return False
+    if policy.valid_range is not None:
+        return _outside(amount, policy.valid_range)
+    values = {quantity(text).nanos for text in policy.valid_values}
+    return bool(values) and amount.nanos not in values
+
+
+def _outside(amount: Quantity, range_: CapacityRange) -> bool:
+    if range_.max and amount.nanos > quantity(range_.max).nanos:
+        return True
+    if not range_.step:
+        return False
+    start = quantity(range_.min).value()
+    return (amount.value() - start) % quantity(range_.step).value() != 0
+
+
+def _allowed(capacity: DeviceCapacity) -> str:
+    policy = capacity.request_policy
+    if policy is None:
+        return ""
+    if policy.valid_range is None:
+        return f" (one of {', '.join(policy.valid_values)})"
+    range_ = policy.valid_range
+    upper = range_.max or capacity.value
+    steps = f" in steps of {range_.step}" if range_.step else ""
+    return f" ({range_.min} to {upper}{steps})"

@@ -1,0 +1,39 @@
+"""Nothing new in a namespace that is not there or going; the first namespaces stay.
+
+The admission plugin NamespaceLifecycle of the real server, in its words.
+"""
+
+from casaba.simulation.api_server.access import Objects, named
+from casaba.simulation.api_server.attributes import Attributes
+from casaba.simulation.api_server.resources import find_resource
+from casaba.simulation.api_server.statuses import forbidden, not_found
+
+_IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
+
+
+def check_namespace(attributes: Attributes, objects: Objects) -> None:
+    """Raises ApiError 403 or 404."""
+    info = attributes.request.resource
+    if attributes.is_namespace:
+        if attributes.operation == "DELETE" and attributes.name in _IMMORTAL:
+            raise forbidden(info, attributes.name, "this namespace may not be deleted")
+        return
+    if attributes.operation != "CREATE" or not info.namespaced:
+        return
+    name = attributes.namespace
+    namespace = named(objects, "namespaces", "", name)
+    if namespace is None:
+        namespaces = find_resource("", "v1", "namespaces")
+        assert namespaces is not None
+        raise not_found(namespaces, name)
+    if namespace["metadata"].get("deletionTimestamp"):
+        why = f"unable to create new content in namespace {name} because it is being terminated"
+        refusal = forbidden(info, attributes.name, why)
+        refusal.status["details"]["causes"] = [
+            {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {name} is being terminated",
+                "field": "metadata.namespace",
+            }
+        ]
+        raise refusal

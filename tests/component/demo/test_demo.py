@@ -1,0 +1,173 @@
+"""`casaba demo` as a person runs it: its story, its cluster for one's own kubectl, its end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+CASABA = Path(sys.executable).parent / "casaba"
+KUBECTL = Path(sys.executable).parent / "kubectl"
+SCENARIO = Path(__file__).parents[3] / "examples" / "scenario"
+STEPS = ["node", "slice", "claim", "look", "limit", "waits", "shares", "end"]
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short folder for state: a socket's path has few bytes."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as made:
+        yield Path(made)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "XDG_RUNTIME_DIR": str(folder), "TERM": "dumb", "COLUMNS": "100"}
+
+
+def demo(folder: Path, *flags: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*prefix, str(CASABA), "demo", *flags],
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def as_nobody() -> tuple[str, ...]:
+    """What runs a command without root's rights."""
+    if os.geteuid():
+        return ()
+    return ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+
+
+def step(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
+    """Read steps up to one of a name."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        told: dict[str, Any] = json.loads(line)
+        if told["step"] == name:
+            return told
+    _, complaint = process.communicate()
+    pytest.fail(f"the demo ended with {process.returncode} before {name}: {complaint}")
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A demo that goes on after its story, and its kubeconfig."""
+    process = demo(folder, "--keep", "--json", "--fast")
+    try:
+        yield process, Path(step(process, "kept")["kubeconfig"])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def kubectl(kubeconfig: Path, *words: str) -> str:
+    done = subprocess.run(
+        [KUBECTL, "--kubeconfig", kubeconfig, *words],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def of_demo(folder: Path) -> list[psutil.Process]:
+    """Processes that know the demo's folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("XDG_RUNTIME_DIR") == str(folder):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def until_nothing_runs(folder: Path) -> None:
+    deadline_s = time.monotonic() + WAIT_S
+    while left := of_demo(folder):
+        assert time.monotonic() < deadline_s, left
+        time.sleep(0.05)
+
+
+def test_the_story_ends_well_without_root_and_leaves_nothing(folder: Path) -> None:
+    process = demo(folder, "--fast", prefix=as_nobody())
+    said, complaint = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, complaint) == (0, "")
+    for text in (
+        "resourceslice/edge-gpu-a10-hami-core-gpu.project-hami.io-",
+        "allocated: cores 50, memory 10Gi of hami-gpu-0 on edge-gpu-a10",
+        "0MiB / 10240MiB",
+        "refused: CUDA_ERROR_OUT_OF_MEMORY",
+        "12Gi of memory asked, 8692Mi left of 23028Mi",
+        "tenant A  50 %",
+        "tenant B  25 %",
+        "0 left",
+    ):
+        assert text in said
+    assert list((folder / "casaba").iterdir()) == []
+    assert of_demo(folder) == []
+
+
+def test_a_kept_cluster_is_for_ones_own_kubectl(folder: Path) -> None:
+    with kept(folder) as (process, kubeconfig):
+        assert "hami-core-gpu.project-hami.io" in kubectl(kubeconfig, "get", "resourceslices")
+        files = [word for name in ("claim", "pod-native") for word in ("-f", f"{name}.yaml")]
+        files = [str(SCENARIO / word) if word.endswith("yaml") else word for word in files]
+        assert "created" in kubectl(kubeconfig, "apply", *files)
+        ready = ("pod/gpu-test-dra", "--for=condition=Ready", f"--timeout={WAIT_S:.0f}s")
+        kubectl(kubeconfig, "wait", *ready)
+        deadline_s = time.monotonic() + WAIT_S
+        while "0MiB / 10240MiB" not in (said := kubectl(kubeconfig, "logs", "gpu-test-dra")):
+            assert time.monotonic() < deadline_s, said
+        assert "allocated,reserved" in kubectl(kubeconfig, "get", "resourceclaims")
+
+        second = demo(folder, "--json")
+        _, complaint = second.communicate(timeout=WAIT_S)
+        assert second.returncode == 2
+        assert f"one called 'demo' runs already (process {process.pid})" in complaint
+        assert "choose another --name" in complaint
+
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+    assert list((folder / "casaba").iterdir()) == []
+    assert of_demo(folder) == []
+
+
+def test_a_killed_demo_takes_its_tenants_along_and_the_next_one_starts_well(folder: Path) -> None:
+    process = demo(folder, "--json", "--fast")
+    step(process, "look")
+    process.kill()
+    process.communicate()
+    until_nothing_runs(folder)
+    following = demo(folder, "--json", "--fast")
+    said, complaint = following.communicate(timeout=WAIT_S)
+    assert following.returncode == 0, complaint
+    steps = {told["step"]: told for told in map(json.loads, said.splitlines())}
+    assert list(steps) == STEPS
+    assert steps["look"]["shown"] == "0MiB / 10240MiB"
+    assert steps["limit"]["allocated_mib"] == 4096
+    first, second = steps["shares"]["tenants"]
+    assert 40 <= first["reached"] <= 60
+    assert 15 <= second["reached"] <= 35
+    assert list((folder / "casaba").iterdir()) == []
+
+
+def test_a_name_that_is_no_folders_is_refused(folder: Path) -> None:
+    process = demo(folder, "--name", "../up")
+    _, complaint = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 2
+    assert "--name '../up': use at most 20 lower-case letters" in complaint
