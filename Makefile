@@ -7,6 +7,11 @@ PY           := $(VENV)/bin/python
 PIP          := $(PY) -m pip install --quiet --disable-pip-version-check
 PYTEST       := $(PY) -m pytest
 NODES        ?= 2
+# More than there are cores: many of these tests wait. What measures time runs by itself, afterwards.
+WORKERS      ?= 3
+SIDE_BY_SIDE := tests/native/limit tests/model tests/meta tests/unit tests/component tests/conformance
+# The conformance suites of what has a real counterpart in the cluster.
+ON_REAL      := $(addprefix tests/conformance/,api_server allocator scheduling kubelet client)
 
 .PHONY: setup native demo check lint test e2e programs bench cluster-up cluster-down clean generate
 
@@ -39,13 +44,14 @@ lint: setup
 
 test: native
 	$(MAKE) --no-print-directory -s -C native PYTHON=$(abspath $(PY)) sanitize
-	$(PYTEST)
+	$(PYTEST) --numprocesses=$(WORKERS) --dist=loadfile $(SIDE_BY_SIDE)
+	$(PYTEST) tests/native --ignore=tests/native/limit
 
 programs: setup
 	$(PY) -m tests.cluster build
 
 e2e: native programs
-	$(PYTEST) tests/e2e
+	$(PYTEST) --real tests/e2e $(ON_REAL)
 
 cluster-up: native programs
 	$(PY) -m tests.cluster up --nodes $(NODES) --agent

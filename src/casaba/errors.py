@@ -2,11 +2,17 @@
 
     CasabaError                  a message for a person: what was wrong, the value, what to do
     ├── InvalidInput             a file, flag or object that somebody gave us (exit code 2)
-    │   └── NoSuchProgram        a command to run that is not there (exit code 127, as env(1))
+    │   ├── NoSuchProgram        a command to run that is not there (exit code 127, as env(1))
+    │   ├── AllocationFailed     a claim or class that is wrong on any node (policy.allocation)
+    │   └── Cel…                 an expression that is wrong or fails, see policy.cel.errors
     ├── HostError                the machine lacks something: a driver, a tool (exit code 3)
     ├── PrepareRefused           a claim that this node can't serve; becomes the claim's error
     │   └── NoRoom               … until another claim gives back what it holds
-    └── kube.errors.KubeError    the API server's answers, see there
+    ├── PluginCallFailed         no answer on a DRA driver's socket (net.dra_client)
+    ├── LeadershipLost           work that had to end with its Lease (kube.election)
+    ├── kube.errors.KubeError    the API server's answers, see there
+    └── of the simulated cluster, each told in an event of the pod or claim:
+        NotBound (scheduler); ClaimsNotReady, RegistrationRefused and others (kubelet)
 
 Lower libraries' errors are translated once, at the border of the room that calls them.
 """

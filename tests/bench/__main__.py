@@ -17,7 +17,7 @@ AGENT = (
     "agent_idle_cpu",
 )
 GROUPS: dict[str, tuple[Callable[[], Iterator[Figure]], tuple[str, ...]]] = {
-    "local": (local.measure, ("run_startup",)),
+    "local": (local.measure, local.FIGURES),
     "memory": (memory.measure, memory.FIGURES),
     "agent": (agent.measure, AGENT),
     "client": (client.measure, client.FIGURES),

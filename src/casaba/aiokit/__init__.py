@@ -5,7 +5,7 @@ that may start loose tasks.
 """
 
 from casaba.aiokit.backoff import Backoff
-from casaba.aiokit.guarded import run_guarded
+from casaba.aiokit.guarded import run_guarded, running_beside
 from casaba.aiokit.work_queue import QueueClosed, WorkQueue
 
-__all__ = ["Backoff", "QueueClosed", "WorkQueue", "run_guarded"]
+__all__ = ["Backoff", "QueueClosed", "WorkQueue", "run_guarded", "running_beside"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,6 +23,30 @@ async def run_guarded(work: Coroutine[Any, Any, T], guard: Coroutine[Any, Any, N
     if ended_by_guard:
         guarding.result()
     return working.result()
+
+
+@contextlib.asynccontextmanager
+async def running_beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines beside a block, and cancel them when it ends.
+
+    What the block raises comes out as it is. When a coroutine fails, the block is cancelled and
+    that first error comes out, also as it is.
+    """
+    failed: BaseException | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+            try:
+                yield
+            except BaseException as error:
+                failed = error
+            finally:
+                for task in tasks:
+                    task.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    if failed is not None:
+        raise failed
 
 
 async def _ended(*tasks: "asyncio.Task[Any]") -> None:

@@ -5,7 +5,16 @@ carry the libraries of the interactive commands.
 """
 
 import importlib
+import os
 import sys
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of shells."""
+
+READER_GONE = 141
+"""Exit code when nobody reads any more, as of a program that SIGPIPE ends."""
+
+_STDOUT = 1
 
 COMMANDS = {
     "run": "give a command a slice of a card, here and now",
@@ -17,7 +26,18 @@ COMMANDS = {
 
 def main() -> None:
     """The entry point `casaba`."""
-    arguments = sys.argv[1:]
+    try:
+        code = _run(sys.argv[1:])
+        print(end="", flush=True)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
+        code = READER_GONE
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
     command = arguments[0] if arguments else "--help"
     if command == "--version":
         from casaba import __version__
@@ -25,12 +45,13 @@ def main() -> None:
         print(__version__)
     elif command in COMMANDS:
         module = importlib.import_module(f"casaba.cli.{command.replace('-', '_')}")
-        sys.exit(module.main(arguments[1:]))
+        return int(module.main(arguments[1:]))
     elif command in ("--help", "-h", "help"):
         print(_overview())
     else:
         print(f"casaba: no command {command!r}\n\n{_overview()}", file=sys.stderr)
-        sys.exit(2)
+        return 2
+    return 0
 
 
 def _overview() -> str:

@@ -28,9 +28,6 @@ from casaba.simulation.cluster import SimulatedCluster, simulated_cluster
 from casaba.simulation.gpu_node import GpuNodeSettings
 
 DEFAULT_NAME = "demo"
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as of shells."""
-
 LABELS = {"gpu": "on", "apps.openyurt.io/nodepool": "worker"}
 IMAGE = "registry.example/gpushare-sample:benchmark"
 CLUSTER_FILES = ("cluster/deviceclass.yaml", "cluster/node-agent-rbac.yaml")
@@ -68,7 +65,9 @@ def demo(
         try:
             asyncio.run(_until_signal(_run(folder, teller, keep=keep)))
         except CasabaError as error:
-            raise CasabaError(f"{error}; logs are in {folder}") from error
+            if any(folder.glob("*.log")):
+                error.add_note(f"logs are in {folder}")
+            raise
 
 
 def checked_name(name: str) -> str:
@@ -103,6 +102,8 @@ async def _run(folder: Path, teller: Teller, *, keep: bool) -> None:
             await Story(cluster, teller).tell()
             if keep:
                 await _keep(cluster, folder, teller)
+            else:
+                teller.show("casaba demo --keep leaves the cluster to your own kubectl.")
 
 
 def _sample_image() -> LocalImage:
@@ -115,15 +116,20 @@ async def _keep(cluster: SimulatedCluster, folder: Path, teller: Teller) -> None
     admin = cluster.server.kubeconfig("casaba-demo", ["system:masters"])
     kubeconfig.touch(mode=0o600)
     kubeconfig.write_text(json_format.dumps(admin, indent=1))
+    scenario = examples().resolve() / "scenario"
+    teller.show("\nThe simulated cluster goes on until Ctrl-C. In another terminal:")
+    for words in (
+        f"export KUBECONFIG={kubeconfig}",
+        "kubectl get nodes,resourceslices",
+        f"kubectl apply -f {scenario}/claim.yaml -f {scenario}/pod-native.yaml",
+        "kubectl get resourceclaims,pods",
+        "kubectl logs gpu-test-dra",
+    ):
+        teller.command(words)
     teller.show(
-        "\nThe simulated cluster goes on until Ctrl-C. In another terminal:\n"
-        f"  export KUBECONFIG={kubeconfig}\n"
-        f"  kubectl apply -f {examples()}/scenario/claim.yaml "
-        f"-f {examples()}/scenario/pod-native.yaml\n"
-        "  kubectl get nodes,resourceslices,resourceclaims,pods\n"
-        "  kubectl logs gpu-test-dra\n"
         "Containers are processes of this machine: an image that is not known runs its command "
-        "with this machine's programs."
+        "with this machine's programs. kubectl get, describe, apply, delete, logs and events "
+        "work; exec, attach and port-forward do not."
     )
     await teller.step("kept", kubeconfig=str(kubeconfig))
     with contextlib.suppress(asyncio.CancelledError):
@@ -136,7 +142,4 @@ def main(arguments: Sequence[str]) -> int:
     def parse_and_run() -> None:
         app(list(arguments), result_action="return_value")
 
-    try:
-        return exit_code_of("demo", parse_and_run)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return exit_code_of("demo", parse_and_run)

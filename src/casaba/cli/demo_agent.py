@@ -2,20 +2,27 @@
 
 import asyncio
 import ctypes
+import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from casaba.aiokit import running_beside
 from casaba.errors import HostError
 from casaba.simulation.gpu_node import GpuNode
+
+log = logging.getLogger(__name__)
 
 END_S = 10.0
 """What an agent gets to end by itself."""
 
-_LAST_LINES = 5
+SHORTEST_LIFE_S = 3.0
+"""An agent that ends sooner would do so again."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -23,19 +30,28 @@ _PR_SET_PDEATHSIG = 1
 async def node_agents(nodes: Sequence[GpuNode], folder: Path) -> AsyncIterator[None]:
     """Run an agent per node until the block ends; their logs lie in the folder.
 
-    Raises HostError, with the agent's last words, when one ends while the block runs.
+    One that ends is started again, as a service manager does. Raises HostError, with the agent's
+    last words, when it ended right after its start.
     """
-    async with AsyncExitStack() as stack:
-        for node in nodes:
-            log = folder / f"agent-{node.settings.name}.log"
-            process = await stack.enter_async_context(_agent(node, log))
-            await stack.enter_async_context(_watched(process, node, log))
+    async with running_beside(*(_keep_running(node, folder) for node in nodes)):
         yield
 
 
+async def _keep_running(node: GpuNode, folder: Path) -> None:
+    name = node.settings.name
+    path = folder / f"agent-{name}.log"
+    while True:
+        started_s = time.monotonic()
+        async with _agent(node, path) as process:
+            code = await process.wait()
+        if time.monotonic() - started_s < SHORTEST_LIFE_S:
+            raise HostError(f"the node agent of {name} ended with {code}: {_last_words(path)}")
+        log.warning("agent.ended", extra={"node": name, "code": code})
+
+
 @asynccontextmanager
-async def _agent(node: GpuNode, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    with log.open("wb") as output:
+async def _agent(node: GpuNode, path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    with path.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "casaba", "node-agent", *node.agent_flags()),
             env={**os.environ, **node.environment()},
@@ -66,19 +82,6 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-@asynccontextmanager
-async def _watched(
-    process: asyncio.subprocess.Process, node: GpuNode, log: Path
-) -> AsyncIterator[None]:
-    """Break off the block when the agent ends before it."""
-    async with asyncio.TaskGroup() as group:
-        watch = group.create_task(_complain_at_end(process, node, log))
-        yield
-        watch.cancel()
-
-
-async def _complain_at_end(process: asyncio.subprocess.Process, node: GpuNode, log: Path) -> None:
-    code = await process.wait()
-    words = " | ".join(log.read_text(errors="replace").splitlines()[-_LAST_LINES:])
-    name = node.settings.name
-    raise HostError(f"the node agent of {name} ended with {code}: {words or 'it said nothing'}")
+def _last_words(path: Path) -> str:
+    lines = path.read_text(errors="replace").splitlines()
+    return lines[-1] if lines else "it said nothing"

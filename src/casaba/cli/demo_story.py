@@ -22,9 +22,20 @@ from casaba.model.ids import claim_uid
 from casaba.node.usage import read_budgets
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.simulation.cluster import SimulatedCluster
+from casaba.simulation.kubelet.node_object import ISOLATION_ANNOTATION
 from casaba.wire.cdi import claim_spec_file
 
 NODE = "edge-gpu-a10"
+
+INTRODUCTION = (
+    "A cluster in a box: API server, scheduler, kubelet and card are simulated; the node agent "
+    "and the guard, which holds tenants to their share, are the real ones."
+)
+_ISOLATION = {
+    "namespace": "processes of this machine, each in a mount namespace of its own",
+    "environment": "processes of this machine; without root, limits reach them by LD_PRELOAD",
+}
+
 SHARES_S = 6.0
 """How long the shares are watched, in seconds; half of it in a hurry."""
 
@@ -49,6 +60,7 @@ class Story:
 
     async def tell(self) -> None:
         """All steps in their order; raises CasabaError at the first that does not come true."""
+        self.teller.show(INTRODUCTION)
         await self._node_joins()
         await self._card_is_published()
         await self._claim_is_allocated()
@@ -67,6 +79,8 @@ class Story:
             f"node/{NODE}",
             f"Ready, gpu={labels['gpu']}, nodepool {labels['apps.openyurt.io/nodepool']}",
         )
+        isolation = node["metadata"]["annotations"][ISOLATION_ANNOTATION]
+        self.teller.changed("containers", _ISOLATION[isolation])
         await self.teller.step("node", name=NODE, ready=True)
 
     async def _card_is_published(self) -> None:
@@ -124,6 +138,7 @@ class Story:
         await self._apply(THIRD)
         what = f"the scheduler has said why {THIRD_POD} waits"
         event = await until(self.cluster.client, EVENTS, _tells_why, what)
+        self.teller.command(f"kubectl events --for pod/{THIRD_POD}")
         words, _, why = event["message"].partition(" Why: ")
         self.teller.changed(f"pod/{THIRD_POD}", f"Pending: {words}")
         self.teller.changed("why", why)
@@ -150,7 +165,7 @@ class Story:
     async def _everything_is_given_back(self) -> None:
         self.teller.title("The pods are deleted; everything of theirs goes with them.")
         files = (THIRD, SECOND, *reversed(SCENARIO))
-        self.teller.command(f"kubectl delete {' '.join(f'-f {name}' for name in files)}")
+        self.teller.command(f"kubectl delete {_flags(files)}")
         for name in files:
             await delete_file(self.cluster.client, name)
         await until_gone(self.cluster.client, PODS)
@@ -165,7 +180,7 @@ class Story:
         self.teller.show(f"\n[bold]The slices held:[/bold] {refusal}; of the card's time {shares}.")
 
     async def _apply(self, *names: str) -> None:
-        self.teller.command(f"kubectl apply {' '.join(f'-f {name}' for name in names)}")
+        self.teller.command(f"kubectl apply {_flags(names)}")
         for name in names:
             await apply_file(self.cluster.client, name)
 
@@ -214,6 +229,11 @@ class Story:
 def told(capacity: dict[str, str]) -> str:
     """`cores 50, memory 10Gi`."""
     return ", ".join(f"{key} {value}" for key, value in sorted(capacity.items()))
+
+
+def _flags(names: Sequence[str]) -> str:
+    """Files of the source tree, as kubectl is given them."""
+    return " ".join(f"-f examples/{name}" for name in names)
 
 
 def _up_to_last_table_line(text: str) -> str:

@@ -7,7 +7,7 @@ from casaba.errors import CasabaError
 
 
 def exit_code_of(command: str, action: Callable[[], None]) -> int:
-    """Run an action; a CasabaError becomes a line on stderr and its exit code."""
+    """Run an action; a CasabaError becomes a line on stderr, with its notes, and its exit code."""
     try:
         action()
     except CasabaError as error:
@@ -21,7 +21,8 @@ def exit_code_of(command: str, action: Callable[[], None]) -> int:
 
 
 def _told(command: str, error: CasabaError) -> int:
-    print(f"casaba {command}: {error}", file=sys.stderr)
+    message = "; ".join([str(error), *getattr(error, "__notes__", ())])
+    print(f"casaba {command}: {message}", file=sys.stderr)
     return error.exit_code
 
 

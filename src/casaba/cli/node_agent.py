@@ -22,6 +22,9 @@ from casaba.settings.node_agent import NodeAgentSettings
 _GC_THRESHOLDS = (50_000, 50, 1000)
 """Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
 
+_UMASK = 0o022
+"""What is made is readable for tenants from the first moment on, whoever started the agent."""
+
 _TLS_BUFFER_BYTES = 32 * 1024
 """Of each connection; asyncio's own is eight times that."""
 
@@ -34,6 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the agent; returns the exit code."""
     flags = _parser().parse_args(arguments)
     log_to_stderr(flags.log_level)
+    os.umask(_UMASK)
     _spare_memory()
     return exit_code_of("node-agent", lambda: asyncio.run(_until_signal(settings_from(flags))))
 

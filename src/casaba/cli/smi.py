@@ -9,9 +9,9 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 
+from casaba.cli.console import CommandConsole
 from casaba.cli.exits import exit_code_of
 from casaba.model.limits import CardLimits
 from casaba.model.quantity import MIB
@@ -54,7 +54,7 @@ def _budgets(run_dir: Path | None) -> Iterator[BudgetUsage]:
 
 
 def _show(budgets: Sequence[BudgetUsage]) -> None:
-    console = Console()
+    console = CommandConsole()
     if not budgets:
         console.print("no slices; start one with: casaba run --memory 1Gi -- COMMAND")
     for budget in budgets:

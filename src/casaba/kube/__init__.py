@@ -10,7 +10,7 @@ read.
 from casaba.kube.access import load_config
 from casaba.kube.bodies import Body, Patch, Propagation, WriteOptions
 from casaba.kube.cache import Added, Deleted, Modified
-from casaba.kube.client import KubeClient, Listed
+from casaba.kube.client import KubeClient
 from casaba.kube.config import ExecPlugin, Impersonation, KubeConfig
 from casaba.kube.election import Election, ElectionTimes, LeadershipLost
 from casaba.kube.errors import (
@@ -32,6 +32,7 @@ from casaba.kube.errors import (
 )
 from casaba.kube.event_correlation import About
 from casaba.kube.events import EventRecorder
+from casaba.kube.reading import Listed
 from casaba.kube.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -49,11 +50,7 @@ from casaba.kube.resources import (
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
-    SELF_SUBJECT_ACCESS_REVIEWS,
-    SELF_SUBJECT_REVIEWS,
     SERVICE_ACCOUNTS,
-    SUBJECT_ACCESS_REVIEWS,
-    TOKEN_REVIEWS,
     VALIDATING_WEBHOOKS,
     ObjectKey,
     Resource,
@@ -79,11 +76,7 @@ __all__ = [
     "ROLES",
     "ROLE_BINDINGS",
     "SECRETS",
-    "SELF_SUBJECT_ACCESS_REVIEWS",
-    "SELF_SUBJECT_REVIEWS",
     "SERVICE_ACCOUNTS",
-    "SUBJECT_ACCESS_REVIEWS",
-    "TOKEN_REVIEWS",
     "VALIDATING_WEBHOOKS",
     "About",
     "Added",

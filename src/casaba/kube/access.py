@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from casaba.kube.config import Impersonation, KubeConfig
 from casaba.kube.errors import KubeConfigError
@@ -57,7 +58,7 @@ def _from_files(paths: list[Path]) -> KubeConfig:
 
 def _of_cluster(cluster: Entry, origin: str) -> KubeConfig:
     server = cluster.text("server", required=True)
-    if not server.startswith(("https://", "http://")):
+    if not _is_url(server):
         raise cluster.wrong("server", f"is {server!r}; write it as https://HOST:PORT")
     authority, authority_file = cluster.content("certificate-authority")
     insecure = cluster.flag("insecure-skip-tls-verify")
@@ -79,7 +80,17 @@ def _proxy(cluster: Entry) -> str | None:
     scheme = url.partition("://")[0]
     if url and scheme not in ("http", "https"):
         raise cluster.wrong("proxy-url", f"is of kind {scheme!r}; there are http and https proxies")
+    if url and not _is_url(url):  # it may hold a password, so it is not shown
+        raise cluster.wrong("proxy-url", "is no URL; write it as http://HOST:PORT")
     return url or None
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _with_user(config: KubeConfig, user: Entry, cluster: Entry) -> KubeConfig:

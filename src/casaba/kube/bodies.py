@@ -1,6 +1,7 @@
 """What writes send: objects, patches, options and preconditions as JSON. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from msgspec.json import encode
@@ -38,29 +39,46 @@ _SUBRESOURCE_KINDS = {
 """Subresources that are written as another kind than the object they belong to."""
 
 
-def write_query(options: WriteOptions, field_manager: str) -> dict[str, str]:
-    """The options as the API spells them."""
+def write_query(
+    options: WriteOptions, field_manager: str, *, force: bool | None = None
+) -> dict[str, str]:
+    """The options as the API spells them; `force` is only for server-side apply."""
     query = {"fieldManager": options.get("field_manager", field_manager)}
     if options.get("dry_run"):
         query["dryRun"] = "All"
     if validation := options.get("field_validation"):
         query["fieldValidation"] = validation
+    if force is not None:
+        query["force"] = "true" if force else "false"
     return query
 
 
-def object_body(resource: Resource[Any], body: Body, subresource: str | None = None) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The body of a request, and its media type."""
+
+    body: bytes
+    type: str = "application/json"
+
+
+def object_body(resource: Resource[Any], body: Body, subresource: str | None = None) -> Content:
     """The object's JSON; a dict may leave out apiVersion and kind."""
     if isinstance(body, bytes):
-        return body
+        return Content(body)
     own = (resource.api_version, resource.kind)
     api_version, kind = _SUBRESOURCE_KINDS.get(subresource or "", own)
-    return encode({"apiVersion": api_version, "kind": kind} | dict(body))
+    return Content(encode({"apiVersion": api_version, "kind": kind} | dict(body)))
+
+
+def apply_body(content: Content) -> Content:
+    """The same object, for server-side apply."""
+    return Content(content.body, "application/apply-patch+yaml")
 
 
 def patch_body(
     patch: Patch, *, strategic: bool = False, uid: str | None, resource_version: str | None
-) -> tuple[str, bytes]:
-    """Content type and JSON of a patch that also sets what must not have changed.
+) -> Content:
+    """A patch that also sets what must not have changed.
 
     Setting UID and version to other than the object's makes the server refuse the patch. A JSON
     Patch's own `test` would do that too, but as 422, not to be told from a patch that is wrong.
@@ -69,11 +87,11 @@ def patch_body(
     if isinstance(patch, Mapping):
         form = "strategic-merge-patch" if strategic else "merge-patch"
         guarded = {**patch, "metadata": {**patch.get("metadata", {}), **metadata}}
-        return f"application/{form}+json", encode(guarded if metadata else patch)
+        return Content(encode(guarded if metadata else patch), f"application/{form}+json")
     if strategic:
         raise ValueError("a strategic merge patch is a dict, this is a list")
     guards = [{"op": "add", "path": f"/metadata/{k}", "value": v} for k, v in metadata.items()]
-    return "application/json-patch+json", encode([*guards, *patch])
+    return Content(encode([*guards, *patch]), "application/json-patch+json")
 
 
 def delete_body(

@@ -7,7 +7,7 @@ is logged.
 import asyncio
 import logging
 import os
-import uuid
+import time
 from collections import deque
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -149,8 +149,8 @@ class EventRecorder:
 
 
 def _name(object_name: str) -> str:
-    """`<object>.<hex>`, another one each time, as long as a name may be."""
-    unique = uuid.uuid4().hex[:16]
+    """`<object>.<hex of the time>`, as long as a name may be: lists are in the order of names."""
+    unique = f"{time.time_ns():016x}"
     return f"{object_name[: MAX_NAME_CHARS - 1 - len(unique)].rstrip('.-')}.{unique}"
 
 

@@ -1,7 +1,8 @@
 """Runs the program that supplies our credentials, and keeps what it said while that holds.
 
 Source: Kubernetes' "Authenticating", client-go credential plugins (ExecCredential v1, v1beta1).
-What the program prints is secret: no message repeats any of it.
+No message repeats the token, the key or the certificate that the program prints, nor what it is
+told by arguments and environment.
 """
 
 import asyncio

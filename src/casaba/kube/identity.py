@@ -4,12 +4,13 @@ import ssl
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from multidict import CIMultiDict
-
 from casaba.kube.config import Impersonation, KubeConfig
 from casaba.kube.exec_credentials import Credential, ExecCredentials
 from casaba.kube.tls import TlsSource
 from casaba.kube.tokens import TokenSource
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values; a name may come more than once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Proof:
     """What one request proves itself with."""
 
     tls: ssl.SSLContext | None
-    headers: CIMultiDict[str]
+    headers: Headers
     credential: Credential | None
     """The plugin's, if it comes from one."""
 
@@ -43,9 +44,9 @@ class Identity:
         """For a request now; raises KubeConfigError."""
         credential = await self._plugin.current() if self._plugin else None
         token = credential.token if credential else self._tokens.current()
-        headers = self._as.copy()
+        headers = self._as
         if token:
-            headers["Authorization"] = f"Bearer {token}"
+            headers = (*headers, ("Authorization", f"Bearer {token}"))
         pair = (
             (credential.certificate_pem, credential.key_pem)
             if credential and credential.certificate_pem and credential.key_pem
@@ -60,16 +61,16 @@ class Identity:
         return self._tokens.refused()
 
 
-def _impersonation_headers(who: Impersonation | None) -> CIMultiDict[str]:
-    headers = CIMultiDict[str]()
+def _impersonation_headers(who: Impersonation | None) -> Headers:
     if who is None:
-        return headers
-    headers["Impersonate-User"] = who.user
-    if who.uid:
-        headers["Impersonate-Uid"] = who.uid
-    for group in who.groups:
-        headers.add("Impersonate-Group", group)
-    for key, values in who.extra.items():
-        for value in values:
-            headers.add(f"Impersonate-Extra-{quote(key, safe='')}", value)
-    return headers
+        return ()
+    return (
+        ("Impersonate-User", who.user),
+        *([("Impersonate-Uid", who.uid)] if who.uid else []),
+        *(("Impersonate-Group", group) for group in who.groups),
+        *(
+            (f"Impersonate-Extra-{quote(key, safe='')}", value)
+            for key, values in who.extra.items()
+            for value in values
+        ),
+    )

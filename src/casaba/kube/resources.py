@@ -108,15 +108,3 @@ VALIDATING_WEBHOOKS: Resource[Object] = Resource(
     False,
     dict,
 )
-TOKEN_REVIEWS: Resource[Object] = Resource(
-    "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False, dict
-)
-SELF_SUBJECT_REVIEWS: Resource[Object] = Resource(
-    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False, dict
-)
-SUBJECT_ACCESS_REVIEWS: Resource[Object] = Resource(
-    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False, dict
-)
-SELF_SUBJECT_ACCESS_REVIEWS: Resource[Object] = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False, dict
-)

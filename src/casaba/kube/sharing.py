@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from casaba.kube.cache import Added, Change, Deleted, Modified
@@ -33,12 +32,7 @@ class Subscription(Generic[T]):
     def __enter__(self) -> "Subscription[T]":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

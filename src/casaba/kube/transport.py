@@ -4,14 +4,13 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import TracebackType
 
 import aiohttp
 from aiohttp import AddrInfoType
 
+from casaba.kube.calls import Call
 from casaba.kube.config import KubeConfig
 from casaba.kube.errors import (
     Refused,
@@ -50,22 +49,6 @@ _DEAD_PEER_OPTIONS = (
 )
 """Seconds, seconds, count, milliseconds: a peer that is gone without a word is noticed within
 10 s, on idle streams by probes and on busy ones by unacknowledged bytes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One request; `verb` is Kubernetes' word for it, `method` HTTP's."""
-
-    verb: str
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    content_type: str = "application/json"
-    accept: str = "application/json"
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.path}"
 
 
 class ByteStream:
@@ -110,12 +93,7 @@ class Transport:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session:
             await self._session.close()
 
@@ -162,26 +140,9 @@ class Transport:
     async def _open_once(
         self, call: Call, proof: Proof, limit_s: float | None
     ) -> aiohttp.ClientResponse:
-        if self._session is None:
-            raise RuntimeError("the client is used outside of its `async with`")
-        headers = proof.headers.copy()
-        headers["Accept"] = call.accept
-        if call.body is not None:
-            headers["Content-Type"] = call.content_type
         with _translated(call, self._config.server):
             async with asyncio.timeout(self._request_timeout_s):  # streams, too, begin soon
-                response = await self._session.request(
-                    call.method,
-                    self._config.server + call.path,
-                    params=call.query,
-                    data=call.body,
-                    headers=headers,
-                    ssl=proof.tls or True,
-                    server_hostname=self._config.tls_server_name,
-                    proxy=self._config.proxy_url,
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_TIMEOUT_S),
-                )
+                response = await self._send(call, proof, limit_s)
             self._warnings.hear(response.headers.getall("Warning", ()), str(call))
             if 200 <= response.status < 300:
                 return response
@@ -189,6 +150,27 @@ class Transport:
                 body = await response.content.read(REFUSAL_BODY_BYTES)
         retry_after = response.headers.get("Retry-After")
         raise refusal_of_answer(str(call), response.status, body, retry_after)
+
+    async def _send(
+        self, call: Call, proof: Proof, limit_s: float | None
+    ) -> aiohttp.ClientResponse:
+        if self._session is None:
+            raise RuntimeError("the client is used outside of its `async with`")
+        headers = [*proof.headers, ("Accept", call.accept)]
+        if call.body is not None:
+            headers.append(("Content-Type", call.content_type))
+        return await self._session.request(
+            call.method,
+            self._config.server + call.path,
+            params=call.query,
+            data=call.body,
+            headers=headers,
+            ssl=proof.tls or True,
+            server_hostname=self._config.tls_server_name,
+            proxy=self._config.proxy_url,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_TIMEOUT_S),
+        )
 
 
 def _wait_asked_for(call: Call, refusal: Refused) -> float | None:

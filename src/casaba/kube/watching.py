@@ -16,9 +16,8 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
@@ -26,7 +25,7 @@ import msgspec
 from casaba.aiokit import Backoff
 from casaba.kube.cache import Added, Deleted, Modified, Named, ObjectCache
 from casaba.kube.client import KubeClient
-from casaba.kube.decoding import decoded
+from casaba.kube.decoding import ObjectDecoder, decoded
 from casaba.kube.errors import (
     Gone,
     Invalid,
@@ -39,8 +38,8 @@ from casaba.kube.errors import (
 from casaba.kube.indexes import IndexFunction
 from casaba.kube.open_watch import InitialEvents, OpenWatch
 from casaba.kube.resources import ObjectKey, Resource
-from casaba.wire.kubernetes import Bookmark, Identified, ObjectMeta, Status, WatchEvent
-from casaba.wire.watch_stream import CHANGES, BrokenStream, ChangeDecoder, events_of
+from casaba.wire.kubernetes import Bookmark, ObjectMeta, Status, WatchEvent
+from casaba.wire.watch_stream import CHANGES, BrokenStream, events_of
 
 T = TypeVar("T")
 
@@ -101,8 +100,7 @@ class Informer(Generic[T]):
         }
         self._asked = f"watch {resource.collection_path(namespace)}"
         self._cache: ObjectCache[T] = ObjectCache(indexes)
-        self._decoder = msgspec.json.Decoder(resource.form)
-        self._changes = ChangeDecoder(resource.form)
+        self._decoder = ObjectDecoder(resource, self._asked)
         self._events: deque[InformerEvent[T]] = deque()
         self._backoff = backoff or Backoff(first_s=FIRST_RETRY_S, limit_s=LAST_RETRY_S)
         self._version: str | None = None
@@ -135,12 +133,7 @@ class Informer(Generic[T]):
     async def __aenter__(self) -> "Informer[T]":
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -172,7 +165,7 @@ class Informer(Generic[T]):
 
     async def _list(self) -> None:
         listed = await self._client.list(self._resource.decoded_as(msgspec.Raw), **self._selection)
-        self._take_over(self._understood(listed.items), listed.resource_version)
+        self._take_over(self._decoder.several(listed.items), listed.resource_version)
         self.failure = None
 
     async def _open(self, version: str | None) -> None:
@@ -202,7 +195,7 @@ class Informer(Generic[T]):
             raise Undecodable(f"{self._asked}: {error}") from error
 
     def _take_lines(self, watch: OpenWatch[T], lines: bytes) -> None:
-        if (changes := self._changes.decode(lines)) is not None:
+        if (changes := self._decoder.changes(lines)) is not None:
             for change in changes:
                 self._change(watch, change.type, _metadata(change.object), change.object)
         else:
@@ -257,9 +250,11 @@ class Informer(Generic[T]):
             case "BOOKMARK":
                 self._take_bookmark(watch, decoded(event.object, Bookmark, self._asked))
             case change if change in CHANGES:
-                identity = decoded(event.object, Identified, self._asked).metadata
-                gone = change == "DELETED"
-                object_ = None if gone else self._object(identity, event.object)
+                identity, object_ = (
+                    (self._decoder.identity(event.object), None)
+                    if change == "DELETED"
+                    else self._decoder.one(event.object)
+                )
                 self._change(watch, change, identity, object_)
 
     def _take_bookmark(self, watch: OpenWatch[T], bookmark: Bookmark) -> None:
@@ -291,26 +286,6 @@ class Informer(Generic[T]):
         self._events.extend(self._cache.replace(items))
         self._events.append(Synced(version))
         self._version = version
-
-    def _understood(self, items: tuple[msgspec.Raw, ...]) -> Iterator[tuple[Named, T | None]]:
-        for item in items:
-            identity = decoded(item, Identified, self._asked).metadata
-            yield identity, self._object(identity, item)
-
-    def _object(self, identity: Named, raw: msgspec.Raw) -> T | None:
-        """One object that this version can't read must not stop the others: None, and a line."""
-        try:
-            return self._decoder.decode(raw)
-        except msgspec.ValidationError as error:
-            log.error(
-                "kube.object_not_understood",
-                extra={
-                    "resource": self._resource.plural,
-                    "object": f"{identity.namespace}/{identity.name}",
-                    "error": str(error),
-                },
-            )
-            return None
 
 
 def _metadata(object_: Any) -> ObjectMeta:

@@ -90,9 +90,8 @@ class Quantity:
             digits, exponent = digits // 1000, exponent + 3
         if self.notation is Notation.EXPONENT:
             return f"{digits}e{exponent}" if exponent else str(digits)
-        largest = max(_SUFFIX_OF)
-        digits *= 10 ** max(0, exponent - largest)
-        return f"{digits}{_SUFFIX_OF[min(exponent, largest)]}"
+        # apimachinery knows no suffix beyond E, and writes none: 1000E becomes `1`.
+        return f"{digits}{_SUFFIX_OF.get(exponent, '')}"
 
 
 def whole(value: int, notation: Notation = Notation.DECIMAL) -> Quantity:

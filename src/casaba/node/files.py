@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def write_whole(path: Path, content: bytes, *, mode: int = PUBLIC_FILE, durable:
             raise
         if durable:
             _flush_folder(path.parent)
+
+
+def remove_unfinished(folder: Path, *, older_than_s: float) -> None:
+    """Remove what killed writers left behind in a folder; raises HostError."""
+    for path in folder.glob(".*"):
+        with explained("remove", path), contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > older_than_s:
+                path.unlink()
 
 
 def _fill(handle: int, content: bytes, mode: int, durable: bool) -> None:

@@ -6,13 +6,16 @@ from importlib.resources import files
 from pathlib import Path, PurePath
 
 from casaba.errors import HostError
-from casaba.node.files import explained, write_whole
+from casaba.node.files import explained, remove_unfinished, write_whole
 from casaba.settings import _host_paths as fixed
 from casaba.settings.host_paths import CONTAINER_PRELOAD_FILE, GUARD_LIBRARY
 from casaba.wire import cdi
 
 _EXECUTABLE = 0o755
 _PRELOAD = "ld.so.preload"
+
+_UNFINISHED_S = 60.0
+"""Another agent that is just installing needs less."""
 
 
 def native_dir() -> Path:
@@ -44,6 +47,7 @@ def install_guard(source: Path, state_dir: Path, release: str) -> str:
         folder / GUARD_LIBRARY: (library, _EXECUTABLE),
         folder / _PRELOAD: (f"{_inside(version) / GUARD_LIBRARY}\n".encode(), 0o644),
     }
+    remove_unfinished(folder, older_than_s=_UNFINISHED_S)
     for path, (content, mode) in wanted.items():
         if not path.exists():
             write_whole(path, content, mode=mode, durable=True)

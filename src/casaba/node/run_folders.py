@@ -10,7 +10,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from casaba.errors import CasabaError, HostError, InvalidInput
@@ -27,11 +27,12 @@ _BEING_MADE_S = 60.0
 def own_folder(environment: Mapping[str, str]) -> Path:
     """`$XDG_RUNTIME_DIR/casaba`, else a folder below the temporary one, made if needed.
 
-    Raises HostError when it belongs to somebody else or others may enter it.
+    A relative path counts as none (XDG Base Directory Specification). Raises HostError when the
+    folder belongs to somebody else or others may enter it.
     """
-    runtime = environment.get("XDG_RUNTIME_DIR")
+    runtime = environment.get("XDG_RUNTIME_DIR", "")
     fallback = Path(tempfile.gettempdir()) / f"casaba-{os.getuid()}"
-    folder = Path(runtime) / "casaba" if runtime else fallback
+    folder = Path(runtime) / "casaba" if runtime.startswith("/") else fallback
     with explained("make folder", folder):
         folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
         status = folder.lstat()
@@ -68,10 +69,8 @@ def held_folder(parent: Path, name: str) -> Iterator[Path]:
     removes it. Raises InvalidInput when another process holds it, and HostError.
     """
     folder, lock = parent / name, parent / f"{name}.lock"
-    with explained("open", lock):
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = _held(lock, name)
     try:
-        _hold(handle, name)
         remove_tree(folder)
         with explained("make folder", folder):
             folder.mkdir(mode=_PRIVATE_FOLDER)
@@ -90,6 +89,22 @@ def held_folder(parent: Path, name: str) -> Iterator[Path]:
 def _give_up(folder: Path, lock: Path) -> None:
     remove_tree(folder)
     lock.unlink(missing_ok=True)
+
+
+def _held(lock: Path, name: str) -> int:
+    """A descriptor that holds the file of that path, not one that its last holder just removed."""
+    while True:
+        with explained("open", lock):
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _hold(handle, name)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), lock.stat()):
+                    return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
 
 
 def _hold(handle: int, name: str) -> None:

@@ -3,12 +3,12 @@
 The node agent is not among them: that is a real service, which whoever uses this starts by itself.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from casaba.aiokit import running_beside
 from casaba.errors import InvalidInput
 from casaba.kube import KubeClient
 from casaba.simulation.api_server import SimulatedApiServer
@@ -61,21 +61,11 @@ def _kubelet(client: KubeClient, server: SimulatedApiServer, host: GpuNode) -> S
 
 @asynccontextmanager
 async def _running(cluster: SimulatedCluster) -> AsyncIterator[None]:
-    """All loops, until the block ends; what the block raises comes out as it is."""
+    """All loops, until the block ends."""
     loops = [
         SimulatedScheduler(cluster.client).run,
         SimulatedControllers(cluster.client).run,
         *(kubelet.run for kubelet in cluster.kubelets),
     ]
-    failed: BaseException | None = None
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(loop()) for loop in loops]
-        try:
-            yield
-        except BaseException as error:
-            failed = error
-        finally:
-            for task in tasks:
-                task.cancel()
-    if failed is not None:
-        raise failed
+    async with running_beside(*(loop() for loop in loops)):
+        yield

@@ -52,13 +52,19 @@ class TokenIssuer:
         *,
         pod: BoundObject | None = None,
         node: BoundObject | None = None,
+        secret: BoundObject | None = None,
         audiences: Sequence[str] = DEFAULT_AUDIENCES,
         lifetime_s: int,
         now_s: int,
     ) -> str:
         """A token of an account, good for `lifetime_s` seconds from `now_s` (since 1970)."""
         private: dict[str, Any] = {"namespace": namespace}
-        for name, bound in (("node", node), ("pod", pod), ("serviceaccount", account)):
+        for name, bound in (
+            ("node", node),
+            ("pod", pod),
+            ("secret", secret),
+            ("serviceaccount", account),
+        ):
             if bound is not None:
                 private[name] = {"name": bound.name, "uid": bound.uid}
         claims = {

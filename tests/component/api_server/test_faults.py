@@ -86,11 +86,22 @@ async def test_a_stream_can_break(server: SimulatedApiServer, door: Door) -> Non
 
 
 async def test_events_can_be_lost(server: SimulatedApiServer, door: Door) -> None:
+    version = (await door.ask("GET", MAPS)).json["metadata"]["resourceVersion"]
     for name in "abcd":
         await door.create(MAPS, name)
     server.faults.add(LostEvents(after_events=1, count=2))
-    lines = await door.first_lines(f"{MAPS}?watch=1", 2)
+    lines = await door.first_lines(f"{MAPS}?watch=1&resourceVersion={version}", 2)
     assert [line["object"]["metadata"]["name"] for line in lines] == ["a", "d"]
+
+
+async def test_the_state_at_the_start_of_a_watch_is_never_lost(
+    server: SimulatedApiServer, door: Door
+) -> None:
+    for name in "ab":
+        await door.create(MAPS, name)
+    server.faults.add(LostEvents(count=3))
+    lines = await door.first_lines(f"{MAPS}?watch=1", 2)
+    assert [line["object"]["metadata"]["name"] for line in lines] == ["a", "b"]
 
 
 async def test_weather_is_the_same_for_the_same_seed(

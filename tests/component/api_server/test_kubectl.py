@@ -216,6 +216,9 @@ async def test_permissions_can_be_asked_for(kubectl: Kubectl) -> None:
     said = await kubectl("auth", "can-i", "list", "pods", "--as=bob")
     assert (said.code, said.out) == (1, "no\n")
     assert "admin" in await kubectl.ok("auth", "whoami")
+    listed = await kubectl.ok("auth", "can-i", "--list", "--as=bob")
+    assert "selfsubjectrulesreviews.authorization.k8s.io" in listed
+    assert "secrets" not in listed
 
 
 async def test_a_token_can_be_had(kubectl: Kubectl) -> None:

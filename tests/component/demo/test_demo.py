@@ -96,6 +96,12 @@ def of_demo(folder: Path) -> list[psutil.Process]:
     return found
 
 
+def kill_agent(folder: Path) -> None:
+    """Somebody kills the node agent, which is then started again."""
+    (agent,) = [one for one in of_demo(folder) if "node-agent" in one.cmdline()]
+    agent.kill()
+
+
 def until_nothing_runs(folder: Path) -> None:
     deadline_s = time.monotonic() + WAIT_S
     while left := of_demo(folder):
@@ -116,6 +122,7 @@ def test_the_story_ends_well_without_root_and_leaves_nothing(folder: Path) -> No
         "tenant A  50 %",
         "tenant B  25 %",
         "0 left",
+        "without root, limits reach them by LD_PRELOAD",
     ):
         assert text in said
     assert list((folder / "casaba").iterdir()) == []
@@ -124,6 +131,7 @@ def test_the_story_ends_well_without_root_and_leaves_nothing(folder: Path) -> No
 
 def test_a_kept_cluster_is_for_ones_own_kubectl(folder: Path) -> None:
     with kept(folder) as (process, kubeconfig):
+        kill_agent(folder)
         assert "hami-core-gpu.project-hami.io" in kubectl(kubeconfig, "get", "resourceslices")
         files = [word for name in ("claim", "pod-native") for word in ("-f", f"{name}.yaml")]
         files = [str(SCENARIO / word) if word.endswith("yaml") else word for word in files]
@@ -134,6 +142,8 @@ def test_a_kept_cluster_is_for_ones_own_kubectl(folder: Path) -> None:
         while "0MiB / 10240MiB" not in (said := kubectl(kubeconfig, "logs", "gpu-test-dra")):
             assert time.monotonic() < deadline_s, said
         assert "allocated,reserved" in kubectl(kubeconfig, "get", "resourceclaims")
+        with pytest.raises(AssertionError, match="exec is not part of the simulated cluster"):
+            kubectl(kubeconfig, "exec", "gpu-test-dra", "--", "nvidia-smi")
 
         second = demo(folder, "--json")
         _, complaint = second.communicate(timeout=WAIT_S)
@@ -171,3 +181,68 @@ def test_a_name_that_is_no_folders_is_refused(folder: Path) -> None:
     _, complaint = process.communicate(timeout=WAIT_S)
     assert process.returncode == 2
     assert "--name '../up': use at most 20 lower-case letters" in complaint
+
+
+@pytest.mark.parametrize("flags", [("--fast",), ("--fast", "--json")])
+def test_a_reader_that_goes_away_ends_the_demo_without_a_word(
+    folder: Path, flags: tuple[str, ...]
+) -> None:
+    process = demo(folder, *flags)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(WAIT_S) == 141
+    assert list((folder / "casaba").iterdir()) == []
+    assert of_demo(folder) == []
+
+
+def test_an_output_that_cant_be_written_is_told(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [CASABA, "demo", "--json", "--fast"],
+            env=environment(folder),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+    assert process.returncode == 3
+    assert "can't write to the standard output: No space left on device; logs are in" in (
+        process.stderr
+    )
+
+
+def test_an_interrupt_before_anything_has_begun_leaves_no_traceback(folder: Path) -> None:
+    process = demo(folder, "--fast")
+    deadline_s = time.monotonic() + WAIT_S
+    while not imports_casaba(process):
+        assert time.monotonic() < deadline_s
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, complaint) == (130, "")
+
+
+def imports_casaba(process: subprocess.Popen[str]) -> bool:
+    """Whether it has come as far as to load a library that only the command itself needs."""
+    return "msgspec" in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "smi"])
+def test_no_command_complains_when_nobody_reads(folder: Path, command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [CASABA, command],
+        env=environment(folder),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")

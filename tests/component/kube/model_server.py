@@ -256,19 +256,3 @@ class ModelServer:
         self.watches_opened += 1
         async with self._changed:
             self._changed.notify_all()
-
-
-async def serve(host: str, port: int) -> None:
-    """Run a server with one object until the process is ended."""
-    async with ModelServer(host, port) as server:
-        await server.put("a")
-        print("serving", flush=True)
-        await server.watched()
-        print("watched", flush=True)
-        await asyncio.Event().wait()
-
-
-if __name__ == "__main__":
-    import sys
-
-    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))

@@ -5,7 +5,6 @@ import json
 import stat
 import sys
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,13 @@ import pytest
 from casaba.kube import NODES, ExecPlugin, KubeClient, KubeConfig, KubeConfigError, Unauthorized
 from casaba.kube import exec_credentials as under_test
 from casaba.kube.exec_credentials import ExecCredentials
-from tests.component.kube.certificates import Authority
+from casaba.simulation.authority import ClusterAuthority
 from tests.component.kube.recording_server import RecordingServer, Reply
-from tests.component.kube.test_tls import asked_as, server_context
+from tests.component.kube.test_tls import asked_as
 
 pytestmark = pytest.mark.timeout(30)
 
 V1 = "client.authentication.k8s.io/v1"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[RecordingServer]:
-    async with RecordingServer() as server:
-        yield server
 
 
 class Plugin:
@@ -129,15 +122,12 @@ async def test_a_credential_is_replaced_shortly_before_its_end(plugin: Plugin) -
         plugin.answers(token="two", expirationTimestamp=end)
 
 
-async def test_a_client_certificate_from_a_program(plugin: Plugin, tmp_path: Path) -> None:
-    authority = Authority()
-    issued = authority.issue("kubernetes", address="127.0.0.1")
-    async with RecordingServer(server_context(authority, issued, tmp_path)) as server:
-        me = authority.issue("plugged-in")
-        plugin.answers(
-            clientCertificateData=me.certificate_pem.decode(), clientKeyData=me.key_pem.decode()
-        )
-        access = replace(config(server, plugin.entry()), authority_pem=authority.pem.decode())
+async def test_a_client_certificate_from_a_program(plugin: Plugin) -> None:
+    authority = ClusterAuthority.create()
+    async with RecordingServer(authority.server_context(["127.0.0.1"])) as server:
+        certificate, key = authority.client_certificate("plugged-in", ())
+        plugin.answers(clientCertificateData=certificate.decode(), clientKeyData=key.decode())
+        access = replace(config(server, plugin.entry()), authority_pem=authority.authority_pem)
         assert await asked_as(access, server) == "plugged-in"
 
 

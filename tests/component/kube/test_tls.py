@@ -4,7 +4,6 @@ import asyncio
 import base64
 import contextlib
 import json
-import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,31 +11,20 @@ from typing import Any
 import pytest
 
 from casaba.kube import NODES, KubeClient, KubeConfig, KubeConfigError, Untrusted, load_config
-from tests.component.kube.certificates import Authority, Issued
+from casaba.simulation.authority import ClusterAuthority
 from tests.component.kube.recording_server import RecordingServer
 
 pytestmark = pytest.mark.timeout(20)
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
-
-
-def server_context(authority: Authority, issued: Issued, folder: Path) -> ssl.SSLContext:
-    for name, content in (("crt", issued.certificate_pem), ("key", issued.key_pem)):
-        (folder / name).write_bytes(content)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "crt", folder / "key")
-    context.load_verify_locations(cadata=authority.pem.decode())
-    context.verify_mode = ssl.CERT_OPTIONAL
-    return context
+def authority() -> ClusterAuthority:
+    return ClusterAuthority.create()
 
 
 @pytest.fixture
-async def server(authority: Authority, tmp_path: Path) -> AsyncIterator[RecordingServer]:
-    issued = authority.issue("kubernetes", address="127.0.0.1")
-    async with RecordingServer(server_context(authority, issued, tmp_path)) as server:
+async def server(authority: ClusterAuthority) -> AsyncIterator[RecordingServer]:
+    async with RecordingServer(authority.server_context(["127.0.0.1"])) as server:
         yield server
 
 
@@ -60,18 +48,21 @@ async def asked_as(config: KubeConfig, server: RecordingServer) -> str | None:
 
 
 async def test_a_client_certificate_as_data_or_files(
-    authority: Authority, server: RecordingServer, tmp_path: Path
+    authority: ClusterAuthority, server: RecordingServer, tmp_path: Path
 ) -> None:
-    me = authority.issue("agent")
-    (tmp_path / "ca").write_bytes(authority.pem)
-    (tmp_path / "my.crt").write_bytes(me.certificate_pem)
-    (tmp_path / "my.key").write_bytes(me.key_pem)
+    certificate, key = authority.client_certificate("agent", ())
+    (tmp_path / "ca").write_bytes(authority.authority_pem.encode())
+    (tmp_path / "my.crt").write_bytes(certificate)
+    (tmp_path / "my.key").write_bytes(key)
     by_data = kubeconfig(
         tmp_path / "by-data",
-        {"server": server.url, "certificate-authority-data": _text(authority.pem)},
         {
-            "client-certificate-data": _text(me.certificate_pem),
-            "client-key-data": _text(me.key_pem),
+            "server": server.url,
+            "certificate-authority-data": _text(authority.authority_pem.encode()),
+        },
+        {
+            "client-certificate-data": _text(certificate),
+            "client-key-data": _text(key),
         },
     )
     by_file = kubeconfig(
@@ -86,7 +77,10 @@ async def test_a_client_certificate_as_data_or_files(
 async def test_a_server_of_another_authority_is_not_trusted_unless_told_so(
     server: RecordingServer, tmp_path: Path
 ) -> None:
-    other = {"server": server.url, "certificate-authority-data": _text(Authority().pem)}
+    other = {
+        "server": server.url,
+        "certificate-authority-data": _text(ClusterAuthority.create().authority_pem.encode()),
+    }
     with pytest.raises(Untrusted, match=r"get /api/v1/nodes/a: no TLS with .*certificate-auth"):
         await asked_as(kubeconfig(tmp_path / "k", other, {}), server)
     insecure = {"server": server.url, "insecure-skip-tls-verify": True}
@@ -94,11 +88,13 @@ async def test_a_server_of_another_authority_is_not_trusted_unless_told_so(
 
 
 async def test_the_name_in_the_certificate_can_be_given(
-    authority: Authority, tmp_path: Path
+    authority: ClusterAuthority, tmp_path: Path
 ) -> None:
-    issued = authority.issue("kubernetes.default")
-    async with RecordingServer(server_context(authority, issued, tmp_path)) as server:
-        cluster = {"server": server.url, "certificate-authority-data": _text(authority.pem)}
+    async with RecordingServer(authority.server_context(["kubernetes.default"])) as server:
+        cluster = {
+            "server": server.url,
+            "certificate-authority-data": _text(authority.authority_pem.encode()),
+        }
         with pytest.raises(Untrusted):
             await asked_as(kubeconfig(tmp_path / "k", cluster, {}), server)
         cluster["tls-server-name"] = "kubernetes.default"
@@ -107,16 +103,19 @@ async def test_the_name_in_the_certificate_can_be_given(
 
 @pytest.mark.parametrize("key", ["another's", "encrypted"])
 def test_a_key_that_does_not_fit_names_the_file(
-    authority: Authority, tmp_path: Path, key: str
+    authority: ClusterAuthority, tmp_path: Path, key: str
 ) -> None:
     encrypted = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----"
     config = kubeconfig(
         tmp_path / "k",
-        {"server": "https://localhost", "certificate-authority-data": _text(authority.pem)},
         {
-            "client-certificate-data": _text(authority.issue("a").certificate_pem),
+            "server": "https://localhost",
+            "certificate-authority-data": _text(authority.authority_pem.encode()),
+        },
+        {
+            "client-certificate-data": _text(authority.client_certificate("a", ())[0]),
             "client-key-data": _text(
-                encrypted if key == "encrypted" else authority.issue("b").key_pem
+                encrypted if key == "encrypted" else authority.client_certificate("b", ())[1]
             ),
         },
     )
@@ -135,14 +134,14 @@ def _text(pem: bytes) -> str:
 
 
 async def test_files_that_are_replaced_are_taken_up_for_new_connections(
-    authority: Authority, server: RecordingServer, tmp_path: Path
+    authority: ClusterAuthority, server: RecordingServer, tmp_path: Path
 ) -> None:
     server.close_connections = True
     files = {name: tmp_path / name for name in ("ca", "my.crt", "my.key")}
-    first, second = authority.issue("first"), authority.issue("second")
-    files["ca"].write_bytes(authority.pem)
-    files["my.crt"].write_bytes(first.certificate_pem)
-    files["my.key"].write_bytes(first.key_pem)
+    first, second = (authority.client_certificate(name, ()) for name in ("first", "second"))
+    files["ca"].write_bytes(authority.authority_pem.encode())
+    files["my.crt"].write_bytes(first[0])
+    files["my.key"].write_bytes(first[1])
     config = kubeconfig(
         tmp_path / "k",
         {"server": server.url, "certificate-authority": "ca"},
@@ -150,15 +149,15 @@ async def test_files_that_are_replaced_are_taken_up_for_new_connections(
     )
     async with KubeClient(config) as client:
         assert await seen_name(client, server) == "first"
-        replace_file(files["my.crt"], second.certificate_pem)
+        replace_file(files["my.crt"], second[0])
         assert await seen_name(client, server) == "first"  # the key is still the other's
-        replace_file(files["my.key"], second.key_pem)
+        replace_file(files["my.key"], second[1])
         assert await seen_name(client, server) == "second"
-        replace_file(files["ca"], Authority().pem)
+        replace_file(files["ca"], ClusterAuthority.create().authority_pem.encode())
         with pytest.raises(Untrusted):
             await seen_name(client, server)
         files["ca"].unlink()
-        replace_file(files["ca"], authority.pem)
+        replace_file(files["ca"], authority.authority_pem.encode())
         assert await seen_name(client, server) == "second"
 
 
@@ -177,14 +176,14 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 async def test_a_proxy_in_front_of_a_server_with_tls(
-    authority: Authority, server: RecordingServer, tmp_path: Path
+    authority: ClusterAuthority, server: RecordingServer, tmp_path: Path
 ) -> None:
     async with Tunnelling() as proxy:
         config = kubeconfig(
             tmp_path / "k",
             {
                 "server": server.url,
-                "certificate-authority-data": _text(authority.pem),
+                "certificate-authority-data": _text(authority.authority_pem.encode()),
                 "proxy-url": proxy.url,
             },
             {"token": "secret"},

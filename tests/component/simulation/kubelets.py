@@ -86,11 +86,11 @@ class NodeUnderTest:
         name: str = "",
         **spec: Any,
     ) -> dict[str, Any]:
-        """Create a pod of this node; its claims are reserved for it, as a scheduler does."""
+        """Create a pod, reserve its claims and bind it to this node, as a scheduler does."""
         body = {
             "metadata": {"name": name or f"pod-{next(self._numbers)}"},
             "spec": {
-                "nodeName": NODE,
+                "schedulerName": "nobody",
                 "restartPolicy": "Never",
                 "terminationGracePeriodSeconds": 1,
                 "containers": list(containers),
@@ -101,7 +101,19 @@ class NodeUnderTest:
         pod = await self.client.create(_PODS, body, namespace="default")
         for claim in claims:
             await self.reserve(claim, pod)
+        await self._bind(pod["metadata"]["name"])
         return pod
+
+    async def _bind(self, name: str) -> None:
+        target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
+        await self.client.create(
+            _PODS,
+            {**body, "target": target},
+            namespace="default",
+            name=name,
+            subresource="binding",
+        )
 
     async def add_claim(
         self, name: str, *results: Mapping[str, Any], driver: str = DRIVER

@@ -77,6 +77,8 @@ class ScriptedPlugin:
     """What the kubelet said of the registration: its error, or an empty text."""
     requests: list[Any] = field(default_factory=list)
     """The messages of these calls."""
+    answered: list[str] = field(default_factory=list)
+    """Methods of the calls that came to their end."""
     info_failures: int = 0
     """So many questions of the registration fail."""
     gate: asyncio.Event | None = None
@@ -84,6 +86,8 @@ class ScriptedPlugin:
     health: "asyncio.Queue[list[Mapping[str, Any]]]" = field(default_factory=asyncio.Queue)
     health_asked: list[str] = field(default_factory=list)
     """Versions of the health service that the kubelet asked for."""
+    health_ended: int = 0
+    """So many of these streams are over."""
 
     @property
     def dra_socket(self) -> Path:
@@ -125,11 +129,13 @@ class ScriptedPlugin:
             if self.gate is not None:
                 await self.gate.wait()
             claims = await _answered(self.prepare, request, call)
+            self.answered.append("prepare")
             return _response(messages.NodePrepareResourcesResponse, claims)
 
         async def unprepare(request: Any, call: Any) -> Any:
             self._note(version, "unprepare", request)
             claims = await _answered(self.unprepare, request, call)
+            self.answered.append("unprepare")
             return _response(messages.NodeUnprepareResourcesResponse, claims)
 
         handlers = {
@@ -142,9 +148,12 @@ class ScriptedPlugin:
     def _serve_health(self, version: str, messages: Any) -> None:
         async def watch(_: Any, __: Any) -> AsyncIterator[Any]:
             self.health_asked.append(version)
-            while True:
-                devices = await self.health.get()
-                yield messages.NodeWatchResourcesResponse(devices=devices)
+            try:
+                while True:
+                    devices = await self.health.get()
+                    yield messages.NodeWatchResourcesResponse(devices=devices)
+            finally:
+                self.health_ended += 1
 
         handler = grpc.unary_stream_rpc_method_handler(
             watch,

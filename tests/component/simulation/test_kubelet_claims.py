@@ -83,11 +83,10 @@ async def test_pods_that_share_a_claim_have_it_prepared_once(node: NodeUnderTest
     async with node.running(), node.plugin() as plugin:
         await registered(plugin)
         write_cdi_spec(node, await node.add_claim("one"))
-        pods = [
-            await node.run_pod(shell("exec sleep 1000", "one"), claims=["one"]) for _ in range(2)
-        ]
-        for pod in pods:
-            await node.pod_in_phase(pod, "Running")
+        pods = []
+        for _ in range(2):
+            pods.append(await node.run_pod(shell("exec sleep 1000", "one"), claims=["one"]))
+            await node.pod_in_phase(pods[-1], "Running")
         await node.delete(pods[0])
         assert [call[1] for call in plugin.calls] == ["prepare"]
         await node.delete(pods[1])

@@ -49,6 +49,25 @@ async def test_a_running_pod_is_ready_and_told_of(node: NodeUnderTest) -> None:
         await node.delete(pod)
 
 
+async def test_a_name_that_is_no_images_is_told_as_in_a_cluster(node: NodeUnderTest) -> None:
+    async with node.running():
+        pod = await node.run_pod({**shell("exit 0"), "image": "Not An Image"})
+        status = await node.container_state(pod, "InvalidImageName")
+        assert "couldn't parse image name" in status["state"]["waiting"]["message"]
+        await node.message(pod, "InspectFailed: Failed to apply default image tag")
+        await node.message(pod, "Failed: Error: InvalidImageName")
+        assert not any(told.startswith("Pulled") for told in await node.messages(pod))
+        await node.delete(pod)
+
+
+async def test_what_a_container_asks_for_in_vain_is_told(node: NodeUnderTest) -> None:
+    async with node.running():
+        probe = {"exec": {"command": ["false"]}}
+        pod = await node.run_pod({**shell("exit 0"), "readinessProbe": probe})
+        await node.message(pod, "LeftOut: the simulated kubelet knows no readinessProbe")
+        await node.delete(pod)
+
+
 async def test_the_node_is_there_and_breathes(node: NodeUnderTest) -> None:
     async with node.running(labels={"gpu": "on"}, lease_renewal_s=0.05):
         found = await node.node()

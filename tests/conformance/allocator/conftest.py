@@ -1,9 +1,7 @@
 """The side that is asked: our allocator, or with `--real` the scheduler of the real cluster."""
 
 import asyncio
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +9,6 @@ from tests.conformance.allocator import ours, real
 from tests.conformance.allocator.case import Case, Outcome
 from tests.conformance.allocator.cases import CASES
 from tests.conformance.allocator.generated import CLUSTERS, generated
-
-_KUBECONFIG = "CASABA_CONFORMANCE_KUBECONFIG"
 
 Ask = Callable[[Case, str], Outcome]
 
@@ -22,8 +18,7 @@ def ask(on_real: bool, request: pytest.FixtureRequest) -> Ask:
     """What the side makes of a case on a node; the real one is asked everything at once."""
     if not on_real:
         return ours.outcome
-    own = os.environ.get(_KUBECONFIG)
-    kubeconfig = Path(own) if own else request.getfixturevalue("bed").kubeconfig
+    kubeconfig = request.getfixturevalue("bed").kubeconfig
     asked = [(case, node) for case in CASES for node in case.expected]
     asked += [(generated(number), node) for number in range(CLUSTERS) for node in "ab"]
     found = asyncio.run(real.outcomes(kubeconfig, asked))

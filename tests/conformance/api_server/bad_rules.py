@@ -65,6 +65,23 @@ def bad_roles() -> Iterator[BadObject]:
     )
 
 
+def _bad_conditions(path: str) -> Iterator[tuple[str, Change]]:
+    for name, expression in (
+        ("empty condition", " "),
+        ("condition that ends early", "object.metadata."),
+        ("condition of text", "'text'"),
+        ("condition of anything", "object"),
+        ("condition on an unknown name", "variables.x"),
+        ("condition of wrong types", "1 + 'a' == 2"),
+    ):
+        yield name, put(path, [{"name": "c", "expression": expression}])
+    yield "too many conditions", put(path, [_condition(number) for number in range(65)])
+
+
+def _condition(number: int) -> Object:
+    return {"name": f"c{number}", "expression": "true"}
+
+
 def bad_webhook_configurations() -> Iterator[BadObject]:
     first = "webhooks/0"
     for name, change in (
@@ -89,6 +106,7 @@ def bad_webhook_configurations() -> Iterator[BadObject]:
             put(f"{first}/objectSelector", {"matchExpressions": [{"key": "a", "operator": "Is"}]}),
         ),
         ("condition without a name", put(f"{first}/matchConditions", [{"expression": "true"}])),
+        *_bad_conditions(f"{first}/matchConditions"),
         ("webhook twice", put("webhooks", [WEBHOOK, WEBHOOK])),
     ):
         for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):

@@ -14,6 +14,7 @@ import pytest
 
 from casaba.simulation.api_server.server import SimulatedApiServer
 from tests.conformance.api_server.door import ApiDoor, Object, connection, later, session
+from tests.conformance.api_server.webhook_server import Webhook, listener_in, webhook_at
 
 _START_S = 20.0
 
@@ -69,6 +70,16 @@ async def without_certificate(kubeconfig: Object) -> AsyncIterator[aiohttp.Clien
     """Connections that no certificate vouches for."""
     async with session(connection(kubeconfig, anonymous=True)[1]) as opened:
         yield opened
+
+
+@pytest.fixture
+async def webhook(on_real: bool, request: pytest.FixtureRequest) -> AsyncIterator[Webhook]:
+    """A webhook where the server under test can reach it."""
+    namespace = None
+    if on_real:
+        namespace = request.getfixturevalue("bed").settings.network_namespace("cloud")
+    async with webhook_at(listener_in(namespace)) as webhook:
+        yield webhook
 
 
 @asynccontextmanager

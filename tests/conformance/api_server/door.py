@@ -75,11 +75,16 @@ class Answer:
 
 async def later(ask: Callable[[], Awaitable[Answer]], status: int) -> Answer:
     """The first answer with a status; a real server learns of roles, pods and nodes by watches."""
+    return await until(ask, lambda answer: answer.status == status)
+
+
+async def until(ask: Callable[[], Awaitable[Answer]], fits: Callable[[Answer], bool]) -> Answer:
+    """The first answer that fits."""
     for _ in range(int(_TIMEOUT_S / _POLL_S)):
-        if (answer := await ask()).status == status:
+        if fits(answer := await ask()):
             return answer
         await asyncio.sleep(_POLL_S)
-    raise AssertionError(f"still {answer.status}, not {status}: {answer.text}")
+    raise AssertionError(f"still {answer.status}: {answer.text}")
 
 
 @dataclass(kw_only=True)

@@ -87,6 +87,8 @@ async def test_a_label_selector_that_is_none_is_refused(
         ("spec.nodeName=", "a"),
         ("status.phase=Pending,metadata.name=b", "b"),
         ("status.phase!=Pending", ""),
+        ("status.podIPs=", "ab"),
+        ("status.podIPs=10.0.0.1", ""),
         ("spec.schedulerName==nobody", "ab"),
         ("spec.restartPolicy=Always", "ab"),
         ("spec.hostNetwork=false", "ab"),

@@ -8,17 +8,20 @@ import ctypes
 import json
 import os
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from casaba.aiokit import running_beside
 from casaba.simulation.authority import ClusterAuthority
-from tests.conformance.api_server.door import ApiDoor, Object
+from tests.conformance.api_server.door import Answer, ApiDoor, Object
+from tests.conformance.api_server.objects import config_map
 
 ADDRESS = "127.0.0.1"
 MUTATING = "mutatingwebhookconfigurations"
@@ -36,6 +39,11 @@ Respond = Callable[[Object], Object]
 def allow(request: Object) -> Object:
     """Lets everything pass."""
     return {"allowed": True}
+
+
+def denying(**status: Any) -> Respond:
+    """Says no."""
+    return lambda request: {"allowed": False, **({"status": status} if status else {})}
 
 
 def patching(*operations: Object) -> Respond:
@@ -66,6 +74,11 @@ class Webhook:
     def seen(self, path: str) -> list[Object]:
         """The requests that came to a path."""
         return [request for called, request in self.requests if called == path]
+
+    @property
+    def called(self) -> list[str]:
+        """The paths that were called, but for probes, in order."""
+        return [path for path, _ in self.requests if not path.startswith("/probe")]
 
     def client_config(self, path: str) -> Object:
         """How the API server reaches a path of it."""
@@ -121,14 +134,35 @@ async def webhook_at(
     app.router.add_post("/{path:.*}", webhook._answer)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0)
     await runner.setup()
-    context = authority.server_context(names)
-    await web.SockSite(runner, listener, ssl_context=context).start()
+    assert runner.server
     try:
-        yield webhook
+        with listener:
+            async with running_beside(
+                _serving(listener, runner.server, authority.server_context(names))
+            ):
+                yield webhook
     finally:
         for event in webhook.held.values():
             event.set()
         await runner.cleanup()
+
+
+async def _serving(listener: socket.socket, server: web.Server, tls: ssl.SSLContext) -> None:
+    """Accept connections; those that have not shaken hands when we are cancelled end, too.
+
+    asyncio's own servers forget them, and some clients here break off in the middle.
+    """
+    loop = asyncio.get_running_loop()
+    listener.setblocking(False)
+
+    async def shake_hands(connection: socket.socket) -> None:
+        with suppress(OSError):
+            await loop.connect_accepted_socket(server, connection, ssl=tls)
+
+    async with asyncio.TaskGroup() as group:
+        while True:
+            connection, _ = await loop.sock_accept(listener)
+            group.create_task(shake_hands(connection))
 
 
 def listener_in(network_namespace: Path | None) -> socket.socket:
@@ -172,6 +206,11 @@ async def registered(
         yield
     finally:
         await api.delete(f"{path}/{api.name(name)}")
+
+
+async def create(api: ApiDoor, name: str = "one", **metadata: Any) -> Answer:
+    """Try to create a ConfigMap, without storing it."""
+    return await api.post(f"{api.core('configmaps')}?dryRun=All", config_map(name, **metadata))
 
 
 def _probe(webhook: Webhook, name: str, own: Object) -> Object:

@@ -2,14 +2,16 @@
 
 import ctypes
 import os
+import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.component.kube.test_half_open import ip, namespace
+import pytest
 
 ROOT = Path(__file__).parents[3]
 SERVER, CLIENT = "10.255.78.1", "10.255.78.2"
@@ -50,6 +52,8 @@ class VanishingLink:
 @contextmanager
 def vanishing_link() -> Iterator[VanishingLink]:
     """Needs root and the ip command; skips where there are no network namespaces to be had."""
+    if os.geteuid() or shutil.which("ip") is None:
+        pytest.skip("only root may make network namespaces, with the ip command (iproute2)")
     with ExitStack() as stack:
         pair = [stack.enter_context(namespace(f"vanishing-{os.getpid()}-{s}")) for s in "sc"]
         server, client = pair
@@ -59,6 +63,25 @@ def vanishing_link() -> Iterator[VanishingLink]:
             ip("-n", place, "link", "set", "cable", "up")
         listener = stack.enter_context(_listener_in(Path("/run/netns") / server))
         yield VanishingLink(listener, ("ip", "netns", "exec", client), server)
+
+
+def ip(*arguments: str) -> None:
+    """Run the ip command, which must succeed."""
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr}"
+
+
+@contextmanager
+def namespace(name: str) -> Iterator[str]:
+    """A network namespace; skips where nobody may make one."""
+    try:
+        ip("netns", "add", name)
+    except AssertionError as error:
+        pytest.skip(f"this machine lets nobody make network namespaces: {error}")
+    try:
+        yield name
+    finally:
+        ip("netns", "delete", name)
 
 
 def _listener_in(network_namespace: Path) -> socket.socket:

@@ -1,7 +1,6 @@
 """The side that is asked: our scheduler and controllers, or with `--real` Kubernetes' own."""
 
 import contextlib
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,18 +11,11 @@ from casaba.simulation.api_server.server import SimulatedApiServer
 from tests.component.simulation.scheduling import control_plane
 from tests.conformance.scheduling.world import World, new_world
 
-_KUBECONFIG = "CASABA_CONFORMANCE_KUBECONFIG"
-
 
 @pytest.fixture
 async def world(on_real: bool, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """A namespace and nodes of its own on one of the two sides."""
-    if on_real:
-        own = os.environ.get(_KUBECONFIG)
-        kubeconfig = Path(own) if own else request.getfixturevalue("bed").kubeconfig
-        side = _real(kubeconfig)
-    else:
-        side = _simulated()
+    side = _real(request.getfixturevalue("bed").kubeconfig) if on_real else _simulated()
     async with side as client, new_world(client) as made:
         yield made
 

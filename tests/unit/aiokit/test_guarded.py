@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from casaba.aiokit import run_guarded
+from casaba.aiokit import run_guarded, running_beside
 
 
 class Lost(Exception):
@@ -75,3 +75,42 @@ async def test_a_cancelled_caller_leaves_nothing_running() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert sorted(ended) == ["guard", "work"]
+
+
+async def test_what_runs_beside_a_block_ends_with_it() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await for_ever()
+        finally:
+            ended.set()
+
+    async with running_beside(work(), for_ever()):
+        await asyncio.sleep(0)
+    assert ended.is_set()
+
+
+async def test_the_blocks_own_error_comes_out_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with running_beside(for_ever()):
+            raise ZeroDivisionError
+
+
+async def test_work_that_fails_beside_a_block_ends_it_with_its_own_error() -> None:
+    with pytest.raises(Lost):
+        async with running_beside(lost(), for_ever()):
+            await for_ever()
+    await asyncio.sleep(0)  # the caller is not cancelled
+
+
+async def test_a_block_that_is_cancelled_from_outside_is_cancelled() -> None:
+    async def caller() -> None:
+        async with running_beside(for_ever()):
+            await for_ever()
+
+    task = asyncio.create_task(caller())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -102,6 +102,9 @@ def test_a_context_without_user_is_anonymous(tmp_path: Path) -> None:
         (document({"server": None}), "cluster 'k': server is missing"),
         (document({"server": 5}), "cluster 'k': server must be a text, not int"),
         (document({"server": "h:6443"}), "server is 'h:6443'; write it as https://HOST:PORT"),
+        (document({"server": "https://h:6x"}), "server is 'https://h:6x'; write it as https://"),
+        (document({"server": "https://:6443"}), "server is 'https://:6443'; write it as https://"),
+        (document({"proxy-url": "http://u:secret@p:x"}), "proxy-url is no URL; write it as http:"),
         (
             document({"certificate-authority": "gone"}),
             "certificate-authority names .*gone: No such",

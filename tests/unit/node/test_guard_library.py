@@ -1,6 +1,7 @@
 """Guards on the host: one folder per content, all of them on offer."""
 
 import json
+import os
 from pathlib import Path
 
 from casaba.node.guard_library import guard_spec, install_guard
@@ -44,3 +45,14 @@ def test_one_that_was_never_finished_is_not_offered(tmp_path: Path) -> None:
     (tmp_path / "state" / "guard" / "0.1.0-unfinished").mkdir()
     names = [device["name"] for device in json.loads(guard_spec(tmp_path / "state"))["devices"]]
     assert names == [version]
+
+
+def test_what_a_killed_installer_left_goes_and_a_running_ones_stays(tmp_path: Path) -> None:
+    source, state = tmp_path / "guard.so", tmp_path / "state"
+    folder = state / "guard" / install(source, b"guard", state)
+    left, running = folder / ".libcasaba_guard.so.left", folder / ".ld.so.preload.running"
+    for path in (left, running):
+        path.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    install(source, b"guard", state)
+    assert (left.exists(), running.exists()) == (False, True)

@@ -37,7 +37,11 @@ def test_a_condition_on_what_is_not_there_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "words"),
-    [("objct.x == 1", "undeclared reference to 'objct'"), ("1 + 1", "must evaluate to bool")],
+    [
+        ("objct.x == 1", "undeclared reference to 'objct'"),
+        ("1 + 1", "must evaluate to bool but got int"),
+        ("object", "must evaluate to bool but got dyn"),
+    ],
 )
 def test_a_condition_that_is_wrong(expression: str, words: str) -> None:
     with pytest.raises(CelCompileError, match=words):

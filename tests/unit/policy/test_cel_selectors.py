@@ -58,6 +58,10 @@ CARD = Device(
         "device.attributes.exists(domain, domain == 'other.example.com')",
         "!('nobody.example.com' in device.attributes)",
         "[3, 1].sum() == 4 && [1, 2].isSorted() && [3, 1].max() == 3",
+        "[1.5, 2.5].sum() == 4.0 && ['b', 'a'].min() == 'a' && [].sum() == 0",
+        f"[{OWN}.index, 4].max() == 5",
+        "has(device.driver) && has(device.attributes) && has( device . capacity )",
+        f"has(device.driver) && {OWN}.model != 'has(device.driver)'",
         "sets.contains([1, 2, 3], [2]) && !sets.intersects([1], [2])",
         f"'nobody.example.com' in device.attributes || {OWN}.ecc",
     ],
@@ -78,6 +82,8 @@ def test_a_selector_that_matches(expression: str) -> None:
         (f"{OWN}.index / 0 == 1", "division by zero"),
         ("quantity('10 Gi').sign() == 1", "quantities must match the regular expression"),
         ("quantity('1.5').asInteger() == 1", "cannot convert value to integer"),
+        (f"[{OWN}.index, {OWN}.model].sum() == 1", "no such overload"),
+        ("[duration('1s')].sum() == duration('1s')", "not supported here"),
     ],
 )
 def test_a_selector_that_fails(expression: str, words: str) -> None:
@@ -101,6 +107,9 @@ def test_a_selector_that_fails(expression: str, words: str) -> None:
             "'.kubernetes.Quantity, kubernetes.Quantity.'",
         ),
         ("device.driver", "must evaluate to bool or the unknown type, not string"),
+        ("has(device.maker)", "ERROR: <input>:1:4: undefined field 'maker'"),
+        ("['a'].sum() == 'a'", "found no matching overload for 'sum'"),
+        ("[[1]].max() == [1]", "found no matching overload for 'max'"),
         ("device.driver == 'x' &&\n  true2", "<input>:2:3: undeclared reference to 'true2'"),
     ],
 )
@@ -117,6 +126,8 @@ def test_a_selector_that_is_wrong(expression: str, words: str) -> None:
         "device == device",
         "device.attributes[device.driver].index == 5",
         "[1, 2].indexOf(2) == 1",
+        "(" * 60 + "true" + ")" * 60,
+        "+".join(["1"] * 60) + " == 60",
     ],
 )
 def test_what_is_not_evaluated_here_is_told(expression: str) -> None:

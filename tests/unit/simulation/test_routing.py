@@ -36,6 +36,13 @@ def test_paths_and_verbs(method: str, path: str, expected: str) -> None:
     assert told.strip() == expected
 
 
+@pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "ephemeralcontainers"])
+def test_what_a_simulated_pod_cant_do_is_said_in_a_sentence(subresource: str) -> None:
+    with pytest.raises(ApiError, match=f"pods/{subresource} is not part of the simulated") as told:
+        route("POST", f"/api/v1/namespaces/ns/pods/a/{subresource}", {})
+    assert told.value.code == 501
+
+
 def test_a_list_can_be_a_watch() -> None:
     assert route("GET", CLAIMS, {"watch": "true"}).verb == "watch"
     assert route("GET", CLAIMS, {"watch": "false"}).verb == "list"
@@ -81,7 +88,7 @@ def test_any_path_is_a_route_or_a_refusal(pieces: list[str], method: str) -> Non
         found = route(method, path, {})
     except ApiError as error:
         refused = error
-        assert refused.code in (404, 405)
+        assert refused.code in (404, 405, 501)
     else:
         assert is_resource_path(path)
         assert found.resource.namespaced or not found.namespace

@@ -122,6 +122,7 @@ EVENT = {
         ("pods", POD, "spec.hostNetwork=true"),
         ("pods", POD, "status.podIP=10.0.0.1,status.phase=Running"),
         ("pods", POD, "status.nominatedNodeName="),
+        ("pods", POD, "status.podIPs="),
         ("nodes", {"metadata": {"name": "n"}}, "spec.unschedulable=false"),
         ("nodes", {"spec": {"unschedulable": True}}, "spec.unschedulable=true"),
         ("events", EVENT, "involvedObject.kind=Pod,source=kubelet,reason="),

@@ -28,7 +28,7 @@ from casaba.wire.kubernetes import (
     ResourceSlice,
 )
 
-STEP_LIMIT = 3_000_000
+STEP_LIMIT = 1_000_000
 """Devices looked at in one search: some seconds, where the scheduler gives up after ten."""
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
@@ -72,7 +72,7 @@ class Allocator:
         step_limit: int = STEP_LIMIT,
     ) -> None:
         """`allocated` may hold claims without an allocation; they count for nothing."""
-        self._slices = slices
+        self._slices = tuple(slices)
         self._behaviour = behaviour
         self._new_share_id = new_share_id
         self._step_limit = step_limit

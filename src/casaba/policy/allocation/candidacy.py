@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from casaba.policy.allocation.capacity import Amounts, consumption, shortage
+from casaba.policy.allocation.capacity import Amounts, Shortage, consumption, shortage
 from casaba.policy.allocation.constraints import Constraint, constraints_of
 from casaba.policy.allocation.counters import CounterAccount
 from casaba.policy.allocation.explanation import Trace
@@ -169,9 +169,9 @@ class Candidacy:
             return ""
         return f"it can't be used on node {self._problem.node.name}"
 
-    def _shortage(self, wanted: Wanted, candidate: Candidate) -> str:
+    def _shortage(self, wanted: Wanted, candidate: Candidate) -> str | Shortage | None:
         if not self._problem.behaviour.consumable_capacity:
-            return ""
+            return None
         amounts = self._amounts(wanted, candidate)
         if isinstance(amounts, str):
             return amounts
@@ -190,11 +190,12 @@ class Candidacy:
             self._consumption[key] = consumption(wanted.amounts, candidate.device)
         return self._consumption[key]
 
-    def _note(self, wanted: Wanted, candidate: Candidate, objection: str) -> bool:
+    def _note(self, wanted: Wanted, candidate: Candidate, objection: str | Shortage | None) -> bool:
         """True if there is no objection."""
-        if objection:
-            self._trace.obstacle(wanted, candidate.id, objection)
-        return not objection
+        if not objection:
+            return True
+        self._trace.obstacle(wanted, candidate.id, objection)
+        return False
 
 
 def _run_backwards(undo: list[Undo]) -> None:

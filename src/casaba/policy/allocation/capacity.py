@@ -1,6 +1,7 @@
 """How much of a device's capacity a request takes (KEP 5075, consumable capacity)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from casaba.model.quantity import Notation, Quantity, quantity, whole
 from casaba.wire.kubernetes import (
@@ -28,16 +29,29 @@ def consumption(asked: Amounts, device: Device) -> dict[str, Quantity] | str:
     return taken
 
 
-def shortage(taken: Amounts, device: Device, held: Iterable[Amounts]) -> str:
-    """Which capacity lacks room beside what is held already; empty if none does."""
-    held = tuple(held)
+@dataclass(frozen=True)
+class Shortage:
+    """A capacity that lacks room; a search finds millions, and prints few of them."""
+
+    name: str
+    asked: Quantity
+    total: Quantity
+    used_nanos: int
+    """Billionths that are held already."""
+
+    def __str__(self) -> str:
+        left = Quantity(max(0, self.total.nanos - self.used_nanos), self.total.notation)
+        return f"{self.asked} of {self.name} asked, {left} left of {self.total}"
+
+
+def shortage(taken: Amounts, device: Device, held: Sequence[Amounts]) -> Shortage | None:
+    """The first capacity that lacks room beside what is held already; None if none does."""
     for name, amount in taken.items():
         total = quantity(device.capacity[name].value)
-        used = sum(part[name].nanos for part in held if name in part)
+        used = sum(part[name].nanos for part in held if name in part) if held else 0
         if used + amount.nanos > total.nanos:
-            left = Quantity(max(0, total.nanos - used), total.notation)
-            return f"{amount} of {name} asked, {left} left of {total}"
-    return ""
+            return Shortage(name, amount, total, used)
+    return None
 
 
 def consumed(asked: Quantity | None, capacity: DeviceCapacity) -> Quantity:

@@ -1,6 +1,7 @@
 """Constraints between the devices of a claim: an attribute is the same, or never the same."""
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from casaba.policy.allocation.outcome import AllocationFailed
 from casaba.policy.allocation.pools import Candidate
@@ -12,89 +13,89 @@ _Value = tuple[str, object]
 _UNKNOWN: _Value = ("", None)
 
 
-class Constraint(Protocol):
+class Constraint(ABC):
     """Keeps count of the devices that were added; what it refused once, more don't make right."""
 
-    def add(self, wanted: Wanted, candidate: Candidate) -> bool:
-        """Whether the device may join those that were added; if so, it is added."""
-        ...
-
-    def remove(self, wanted: Wanted) -> None:
-        """Undoes an `add` that returned True, the last one of this request."""
-        ...
-
-    def __str__(self) -> str:
-        """What is asked for."""
-        ...
-
-
-class MatchAttribute:
-    """All devices have the attribute, with the same value."""
+    name: ClassVar[str]
 
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
         self._attribute = attribute
         self._requests = requests
-        self._value = _UNKNOWN
         self._devices = 0
 
     def add(self, wanted: Wanted, candidate: Candidate) -> bool:
+        """Whether the device may join those that were added; if so, it is added."""
         if not wanted.is_of(self._requests):
             return True
         value = _attribute(candidate, self._attribute)
-        if value is None:
+        if value is None or (self._devices and not self._allows(value)):
             return False
-        if self._devices == 0:
-            self._value = value
-        elif value is _UNKNOWN or value != self._value:
-            return False
+        self._keep(wanted, value)
         self._devices += 1
         return True
 
     def remove(self, wanted: Wanted) -> None:
+        """Undoes an `add` that returned True, the last one of this request."""
         if wanted.is_of(self._requests):
+            self._drop(wanted)
             self._devices -= 1
 
     def __str__(self) -> str:
-        return f"matchAttribute {self._attribute}"
+        """What is asked for."""
+        return f"{self.name} {self._attribute}"
+
+    @abstractmethod
+    def _allows(self, value: _Value) -> bool:
+        """Whether the value goes with those of the devices that were added."""
+
+    @abstractmethod
+    def _keep(self, wanted: Wanted, value: _Value) -> None:
+        """Take note of a device's value."""
+
+    @abstractmethod
+    def _drop(self, wanted: Wanted) -> None:
+        """Forget the value of the last device of a request."""
 
 
-class DistinctAttribute:
+class MatchAttribute(Constraint):
+    """All devices have the attribute, with the same value."""
+
+    name = "matchAttribute"
+    _value = _UNKNOWN
+
+    def _allows(self, value: _Value) -> bool:
+        return value is not _UNKNOWN and value == self._value
+
+    def _keep(self, wanted: Wanted, value: _Value) -> None:
+        self._value = value
+
+    def _drop(self, wanted: Wanted) -> None:
+        """The value is that of the others, too."""
+
+
+class DistinctAttribute(Constraint):
     """All devices have the attribute, no two with the same value.
 
     Kubernetes remembers one value for each request: of a request for several devices, the last.
     """
 
+    name = "distinctAttribute"
+
     def __init__(self, attribute: str, requests: tuple[str, ...], *, ignored: bool) -> None:
-        self._attribute = attribute
-        self._requests = requests
+        super().__init__(attribute, requests)
         self._ignored = ignored
         self._values: dict[str, _Value] = {}
-        self._devices = 0
 
-    def add(self, wanted: Wanted, candidate: Candidate) -> bool:
-        if not wanted.is_of(self._requests):
-            return True
-        value = _attribute(candidate, self._attribute)
-        if value is None:
-            return False
-        if self._devices and not self._is_new(value):
-            return False
-        self._values[wanted.base] = value
-        self._devices += 1
-        return True
-
-    def _is_new(self, value: _Value) -> bool:
+    def _allows(self, value: _Value) -> bool:
         if value is _UNKNOWN:
             return not self._values
         return self._ignored or value not in self._values.values()
 
-    def remove(self, wanted: Wanted) -> None:
-        if wanted.is_of(self._requests):
-            self._values.pop(wanted.base, None)
-            self._devices -= 1
+    def _keep(self, wanted: Wanted, value: _Value) -> None:
+        self._values[wanted.base] = value
 
-    def __str__(self) -> str:
-        return f"distinctAttribute {self._attribute}"
+    def _drop(self, wanted: Wanted) -> None:
+        self._values.pop(wanted.base, None)
 
 
 def constraints_of(claim: ResourceClaim, *, distinct_is_ignored: bool) -> tuple[Constraint, ...]:

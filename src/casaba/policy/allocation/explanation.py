@@ -20,7 +20,7 @@ class Trace:
     """What a search met, by request."""
 
     def __init__(self) -> None:
-        self._obstacles: dict[Wanted, dict[DeviceId, str]] = {}
+        self._obstacles: dict[Wanted, dict[DeviceId, object]] = {}
         self._best: dict[Wanted, tuple[int, int]] = {}
         """The most devices that were had, and the number that is needed."""
         self._too_many: dict[Wanted, int] = {}
@@ -34,8 +34,11 @@ class Trace:
         """The claim would get more devices than the limit."""
         self._too_many[wanted] = limit
 
-    def obstacle(self, wanted: Wanted, device: DeviceId, sentence: str) -> None:
-        """The first obstacle counts: later ones come from other parts of the search."""
+    def obstacle(self, wanted: Wanted, device: DeviceId, sentence: object) -> None:
+        """The first obstacle counts: later ones come from other parts of the search.
+
+        `sentence` need only print as one.
+        """
         self._obstacles.setdefault(wanted, {}).setdefault(device, sentence)
 
     def reasons(self, claims: Iterable[ResourceClaim], node: CandidateNode) -> tuple[Reason, ...]:
@@ -52,7 +55,7 @@ class Trace:
     def _of(self, wanted: Wanted, claim: str, node: CandidateNode) -> list[Reason]:
         grouped: dict[str, list[DeviceId]] = {}
         for device, sentence in self._obstacles.get(wanted, {}).items():
-            grouped.setdefault(sentence, []).append(device)
+            grouped.setdefault(str(sentence), []).append(device)
         about = {"claim": claim, "request": wanted.name}
         reasons = [
             Reason(**about, devices=tuple(group), subject=_subject(group, node), sentence=sentence)

@@ -57,9 +57,11 @@ class Tentative:
         self._whole.setdefault(device, set()).add(claim)
 
     def give_back(self, device: DeviceId, claim: int) -> None:
+        """Undoes a `take`."""
         self._whole[device].discard(claim)
 
     def take_share(self, device: DeviceId, amounts: Amounts) -> None:
+        """Of a device that may be shared."""
         self._shares.setdefault(device, []).append(amounts)
 
     def give_back_share(self, device: DeviceId) -> None:
@@ -71,10 +73,13 @@ class Tentative:
         return bool(self._whole.get(device))
 
     def is_taken_by(self, device: DeviceId, claim: int) -> bool:
+        """By this claim, whole."""
         return claim in self._whole.get(device, ())
 
     def shares(self, device: DeviceId) -> Iterator[Amounts]:
+        """What each share that was taken takes."""
         return iter(self._shares.get(device, ()))
 
     def is_shared(self, device: DeviceId) -> bool:
+        """Whether there is such a share."""
         return bool(self._shares.get(device))

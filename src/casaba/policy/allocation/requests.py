@@ -40,6 +40,7 @@ class Wanted:
 
     @property
     def claim(self) -> int:
+        """Index of the claim."""
         return self.key[0]
 
     @property

@@ -16,7 +16,7 @@ class Selectors:
     def __init__(self, classes: Mapping[str, DeviceClass], behaviour: Behaviour) -> None:
         self._classes = classes
         self._behaviour = behaviour
-        self._answers: dict[tuple[str, int], bool] = {}
+        self._answers: dict[tuple[str, str, int], bool] = {}
 
     def class_of(self, wanted: Wanted) -> DeviceClass:
         """Raises ClassMissing."""
@@ -52,7 +52,8 @@ class Selectors:
         return None
 
     def _matches(self, where: str, expression: str, candidate: Candidate) -> bool:
-        key = (expression, id(candidate.device))
+        # The snapshot keeps its devices alive, so that no two of them share an id().
+        key = (expression, candidate.id.driver, id(candidate.device))
         if key not in self._answers:
             self._answers[key] = self._evaluated(where, expression, candidate)
         return self._answers[key]

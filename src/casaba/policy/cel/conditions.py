@@ -8,8 +8,8 @@ from casaba.policy.cel.environment import condition_checks, evaluation
 from casaba.policy.cel.errors import CelCompileError
 from casaba.policy.cel.expressions import checked, truth
 
-ADMISSION_VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables")
-"""What a condition at admission may speak of; what is not given is null."""
+ADMISSION_VARIABLES = ("object", "oldObject", "request", "namespaceObject")
+"""What a webhook's condition may speak of; what is not given is null."""
 
 _COMPILED_CONDITIONS = 256
 
@@ -30,6 +30,6 @@ def compiled_condition(expression: str) -> CompiledCondition:
     """Raises CelCompileError, with the message of the API server."""
     syntax = checked(condition_checks(ADMISSION_VARIABLES), expression)
     kind = syntax.kinds.get(syntax.root.id, "dyn")
-    if kind not in ("bool", "any", "dyn"):
-        raise CelCompileError(f"must evaluate to bool, not {kind}")
+    if kind != "bool":
+        raise CelCompileError(f"must evaluate to bool but got {kind}")
     return CompiledCondition(expression)

@@ -45,6 +45,10 @@ class _Function:
     is_method: bool = True
 
 
+_ADDABLE = ("int", "uint", "double", "duration")
+_COMPARABLE = (*_ADDABLE, "bool", "string", "bytes", "timestamp")
+"""What the elements of lists can be that are added up, or put in order."""
+
 _FUNCTIONS = (
     _Function("quantity", "string", "q", quantities.to_quantity, is_method=False),
     _Function("isQuantity", "string", "bool", quantities.is_quantity, is_method=False),
@@ -82,10 +86,16 @@ _FUNCTIONS = (
             ),
         )
     ),
-    _Function("isSorted", "list", "bool", lists.is_sorted),
-    _Function("min", "list", "dyn", lists.smallest),
-    _Function("max", "list", "dyn", lists.largest),
-    _Function("sum", "list", "dyn", lists.total),
+    *(
+        function
+        for type_ in _COMPARABLE
+        for function in (
+            _Function("isSorted", f"list<{type_}>", "bool", lists.is_sorted),
+            _Function("min", f"list<{type_}>", f"element<{type_}>", lists.smallest),
+            _Function("max", f"list<{type_}>", f"element<{type_}>", lists.largest),
+        )
+    ),
+    *(_Function("sum", f"list<{type_}>", f"element<{type_}>", lists.total) for type_ in _ADDABLE),
     _Function("sets.contains", "list list", "bool", lists.contains, is_method=False),
     _Function("sets.equivalent", "list list", "bool", lists.equivalent, is_method=False),
     _Function("sets.intersects", "list list", "bool", lists.intersects, is_method=False),
@@ -98,14 +108,31 @@ _COMMON_TYPES = {
     "string": _T.STRING,
     "bool": _T.BOOL,
     "int": _T.INT,
+    "uint": _T.UINT,
     "double": _T.DOUBLE,
+    "duration": _T.DURATION,
+    "bytes": _T.BYTES,
+    "timestamp": _T.TIMESTAMP,
     "dyn": _T.DYN,
     "list": _ANYTHING,
 }
 _CHECKED_QUANTITY = _T.AbstractType(QUANTITY)
 _HELD = _T.Map(_T.STRING, _T.STRING)
-_CHECKED_TYPES = {**_COMMON_TYPES, "q": _CHECKED_QUANTITY, "v": _T.AbstractType(SEMVER)}
-_HELD_TYPES = {**_COMMON_TYPES, "q": _HELD, "v": _HELD}
+_CHECKED_TYPES = {
+    **_COMMON_TYPES,
+    "q": _CHECKED_QUANTITY,
+    "v": _T.AbstractType(SEMVER),
+    **{f"list<{name}>": _T.List(_COMMON_TYPES[name]) for name in _COMPARABLE},
+    **{f"element<{name}>": _COMMON_TYPES[name] for name in _COMPARABLE},
+}
+_HELD_TYPES = {
+    **_COMMON_TYPES,
+    "q": _HELD,
+    "v": _HELD,
+    # At run time a list is a list, whatever is in it.
+    **{f"list<{name}>": _ANYTHING for name in _COMPARABLE},
+    **{f"element<{name}>": _T.DYN for name in _COMPARABLE},
+}
 
 _ANY = _T("google.protobuf.Any")
 _DEVICE_VARIABLES = {

@@ -20,6 +20,7 @@ _QUALIFIED = re.compile(
 )
 _ON_LISTS = re.compile(r"overload for '(indexOf|lastIndexOf)' applied to '\(?list")
 _MIXED_NUMBERS = re.compile(r"'_[<>]=?_' applied to '\((u?int|double), (u?int|double)\)'")
+_TOO_DEEP = re.compile(r"recursion (?:depth of|limit exceeded\. limit:) (\d+)")
 _WORDING = (("cannot be the range of", "cannot be range of"), ("null_type", "null"))
 _MISSING_KEY = re.compile(r'Key not found in map : "?(.*?)"?$', re.DOTALL)
 _RUNTIME_WORDS = (
@@ -36,6 +37,8 @@ def compile_error(text: str) -> CelCompileError:
     for ours, theirs in _WORDING:
         issues = issues.replace(ours, theirs)
     issues = _QUALIFIED.sub(_at_its_root, _FIELD.sub(r"undefined field '\1'", issues))
+    if nesting := _TOO_DEEP.search(issues):
+        return CelUnsupported(f"only {nesting[1]} levels are supported here, one inside the other")
     for name in (*_UNDECLARED.findall(issues), *_ON_LISTS.findall(issues)):
         if name == _DEVICE:
             return CelUnsupported("device is only supported with a field, such as device.driver")

@@ -1,24 +1,51 @@
-"""Kubernetes' CEL functions on lists, sets and texts (its lists, sets and regex libraries)."""
+"""Kubernetes' CEL functions on lists, sets and texts (its lists, sets and regex libraries).
+
+All raise ValueError for values that Kubernetes' would fail on; its text is the expression's error.
+"""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 
 def is_sorted(values: list[Any]) -> bool:
-    return all(not after < before for before, after in pairwise(values))
+    with _overloads():
+        return all(not after < before for before, after in pairwise(values))
 
 
 def smallest(values: list[Any]) -> Any:
-    return min(_some(values, "min"))
+    with _overloads():
+        return _passed_on(min(_some(values, "min")))
 
 
 def largest(values: list[Any]) -> Any:
-    return max(_some(values, "max"))
+    with _overloads():
+        return _passed_on(max(_some(values, "max")))
 
 
 def total(values: list[Any]) -> Any:
-    return sum(values)
+    """Of none it is the number 0."""
+    with _overloads():
+        return _passed_on(sum(values[1:], start=values[0])) if values else 0
+
+
+@contextmanager
+def _overloads() -> Iterator[None]:
+    """Values whose types were not known before may not go together."""
+    try:
+        yield
+    except TypeError:
+        raise ValueError("no such overload") from None
+
+
+def _passed_on(value: Any) -> Any:
+    """Functions are given times by the library, and can't give it any."""
+    if isinstance(value, timedelta | datetime):
+        raise ValueError("times and durations of a list are not supported here")
+    return value
 
 
 def _some(values: list[Any], name: str) -> list[Any]:

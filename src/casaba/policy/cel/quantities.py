@@ -2,7 +2,8 @@
 
 The library can't pass values of types of our own, so at run time a quantity is a map with its
 billionths, a version a map with its text: equal values are equal maps, and nothing else works on
-them. That they are types of their own is checked before (`environment`).
+them. That they are types of their own is checked before (`environment`). The functions raise
+ValueError where Kubernetes' would fail; its text is the expression's error.
 """
 
 import re

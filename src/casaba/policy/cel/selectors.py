@@ -5,6 +5,7 @@
 is an empty map, an unknown name an error.
 """
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +28,13 @@ COST_LIMIT = 1_000_000
 """In the cost units of cel-go (resource/v1, CELSelectorExpressionMaxCost)."""
 
 _COMPILED_SELECTORS = 512
+_FIELD_IS_THERE = re.compile(
+    r"""[rR]?(?P<quotes>'''|\"{3}).*?(?P=quotes)|[rR](?:'[^']*'|"[^"]*")"""
+    r"""|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+    r"""|\bhas\(\s*device\s*\.\s*(?P<field>driver|attributes|capacity)\s*\)""",
+    re.DOTALL,
+)
+"""`has` of a field that every device has; a text in quotes is passed over."""
 _DOMAINS = {"device.attributes": "attributes", "device.capacity": "capacity"}
 _INDEX = ("_[_]", "_[?_]")
 _Domains = dict[str, dict[str, Any]]
@@ -94,11 +102,21 @@ def check_selector(expression: str) -> None:
 
 
 def _checked_selector(expression: str) -> Syntax:
-    syntax = checked(device_checks(), expression)
+    syntax = checked(device_checks(), _with_fields_present(expression))
     kind = syntax.kinds.get(syntax.root.id, "dyn")
     if kind not in ("bool", "any", "dyn"):
         raise CelCompileError(f"must evaluate to bool or the unknown type, not {kind}")
     return syntax
+
+
+def _with_fields_present(expression: str) -> str:
+    """With `true` for each `has(device.FIELD)`, in as many characters.
+
+    The checks know the fields of `device` as variables (`environment`), and `has` knows none.
+    """
+    return _FIELD_IS_THERE.sub(
+        lambda found: "true".ljust(len(found[0])) if found["field"] else found[0], expression
+    )
 
 
 def _named_domains(root: Node) -> dict[str, set[str]]:

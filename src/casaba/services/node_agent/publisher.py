@@ -2,7 +2,8 @@
 
 The kubelet deletes it at its own start and 30 s after our connection drops (KEP-4381); people
 and other programs may too. After every change that the watch shows, what is there is listed
-anew and compared with what is wanted.
+anew and compared with what is wanted. The slice belongs to the Node object: while there is none
+nothing is published, for the garbage collector would remove it at once, again and again.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import logging
 from typing import Any
 
 from casaba.aiokit import Backoff
-from casaba.kube import RESOURCE_SLICES, Informer, KubeClient, KubeError
+from casaba.kube import NODES, RESOURCE_SLICES, Informer, KubeClient, KubeError
 from casaba.model.gpu import Gpu
 from casaba.model.ids import NodeName
 from casaba.policy.publish import PublishedSlice, PublishPlan, dropped_fields, plan_publish
@@ -94,6 +95,8 @@ class SlicePublisher:
                 resource_version=slice_.resource_version,
             )
             self._note_stored(spec, stored)
+        if plan.create:
+            self._node = await self._client.get(NODES, self._node.metadata.name)
         for spec in plan.create:
             stored = await self._client.create(_SLICES, self._new_slice(spec))
             self._note_stored(spec, stored)

@@ -3,8 +3,6 @@
 built-in checks and defaults ─► mutating webhooks ─► the caller's check ─► validating webhooks
 """
 
-from collections.abc import Callable
-
 from casaba.simulation.api_server.access import Objects
 from casaba.simulation.api_server.attributes import Attributes, attributes_of
 from casaba.simulation.api_server.claim_admission import check_claim
@@ -14,9 +12,6 @@ from casaba.simulation.api_server.pod_admission import completed_pod, continued_
 from casaba.simulation.api_server.requests import Object, ResourceRequest
 from casaba.simulation.api_server.webhook_calls import ServiceAddresses
 from casaba.simulation.api_server.webhooks import Webhooks
-
-Check = Callable[[Object], None]
-"""Raises ApiError for an object that may not be stored."""
 
 
 class Admission:
@@ -33,18 +28,12 @@ class Admission:
         request: ResourceRequest,
         object_: Object | None,
         old: Object | None,
-        *,
-        check: Check | None = None,
     ) -> tuple[Object | None, tuple[str, ...]]:
-        """The object as it may be stored, and warnings for the client.
+        """The object as it may be done, and warnings for the client, where nothing is prepared.
 
-        `object_` is None for a deletion, `old` for a creation. `check` runs on the object after
-        all changes, before the validating webhooks see it, as the real server's validation does.
-        Raises ApiError.
+        `object_` is None for a deletion, `old` for a creation. Raises ApiError.
         """
         object_, warnings = await self.mutated(request, object_, old)
-        if check is not None and object_ is not None:
-            check(object_)
         more = await self.validated(request, object_, old)
         return object_, (*warnings, *more)
 

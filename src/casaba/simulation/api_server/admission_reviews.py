@@ -40,30 +40,33 @@ class _Review(msgspec.Struct, rename="camel", kw_only=True):
 
 def review_request(attributes: Attributes) -> Object:
     """The `request` of a review, with a new uid."""
-    request = attributes.request
-    info, subresource = request.resource, request.subresource
-    kind = attributes.kind
-    resource = {"group": info.group, "version": info.version, "resource": info.plural}
-    asked = {
+    return {
         "uid": str(uuid.uuid4()),
-        "kind": kind,
+        **_place(attributes),
+        "operation": attributes.operation,
+        "userInfo": user_info(attributes.request.user),
+        "object": attributes.object,
+        "oldObject": attributes.old,
+        "dryRun": attributes.request.dry_run,
+        "options": attributes.options,
+    }
+
+
+def _place(attributes: Attributes) -> Object:
+    """What is written, as far as there is such a thing; this server converts no versions."""
+    info, subresource = attributes.request.resource, attributes.request.subresource
+    resource = {"group": info.group, "version": info.version, "resource": info.plural}
+    place = {
+        "kind": attributes.kind,
         "resource": resource,
         "subResource": subresource,
-        "requestKind": kind,
+        "requestKind": attributes.kind,
         "requestResource": resource,
         "requestSubResource": subresource,
         "name": attributes.name,
         "namespace": attributes.namespace,
     }
-    return {
-        **{field: value for field, value in asked.items() if value},
-        "operation": attributes.operation,
-        "userInfo": user_info(request.user),
-        "object": attributes.object,
-        "oldObject": attributes.old,
-        "dryRun": request.dry_run,
-        "options": attributes.options,
-    }
+    return {field: value for field, value in place.items() if value}
 
 
 def read_answer(body: bytes, uid: str, *, may_patch: bool) -> Answer:
@@ -109,17 +112,7 @@ def refusal(hook_name: str, status: Object | None) -> ApiError:
     words = told.get("message") or told.get("reason")
     denied = f'admission webhook "{hook_name}" denied the request'
     message = f"{denied}: {words}" if words else f"{denied} without explanation"
-    error = ApiError(code, told.get("reason") or "", message)
-    error.status = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        **{field: told[field] for field in ("reason", "details") if told.get(field)},
-        "code": code,
-    }
-    return error
+    return ApiError(code, told.get("reason") or "", message, details=told.get("details") or None)
 
 
 def internal_error(why: str) -> ApiError:

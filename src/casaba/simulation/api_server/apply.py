@@ -8,7 +8,7 @@ this one wants otherwise is a conflict, unless it is forced.
 from typing import Any
 
 from casaba.simulation.api_server import bodies, schemas
-from casaba.simulation.api_server.defaults import defaulted
+from casaba.simulation.api_server.defaults import set_defaults
 from casaba.simulation.api_server.field_sets import FieldSet, Path, in_order, is_under, shown
 from casaba.simulation.api_server.field_validation import Checked, WrongType, repeated_fields
 from casaba.simulation.api_server.last_applied import allowed_conflicts, with_last_applied
@@ -72,13 +72,11 @@ def applied(
     known = _known(info, current, subresource, now)
     new, ownership = _merged(info, schema, live, wanted, known, who)
     changes = changed_fields(info, current, new, subresource)
-    changed = changes.added | changes.modified
-    allowed = allowed_conflicts(schema, live, manager)
-    conflicts = [] if force else _conflicts(ownership, who, changed - allowed)
-    if conflicts:
-        raise _conflict_error(conflicts)
-    ownership = ownership.without(changed | changes.removed, but=who)
-    document = defaulted(info, _decoded(info, schema, new), now)
+    if not force:
+        allowed = allowed_conflicts(schema, live, manager)
+        _check_conflicts(ownership, who, (changes.added | changes.modified) - allowed)
+    ownership = ownership.without(changes.added | changes.modified | changes.removed, but=who)
+    document = set_defaults(info, _decoded(info, schema, new), now)
     document = with_last_applied(document, wanted, manager)
     time = now if document != live else ""
     ownership = ownership.owning(who, stripped(ownership.of(who)), time)
@@ -187,13 +185,16 @@ def _with_parents(schema: Schema, fields: FieldSet) -> FieldSet:
     return frozenset(found)
 
 
-def _conflicts(ownership: Ownership, who: Manager, changed: FieldSet) -> list[Conflict]:
-    return [
+def _check_conflicts(ownership: Ownership, who: Manager, changed: FieldSet) -> None:
+    """Raises ApiError 409 if something changes that others own."""
+    conflicts = [
         (entry.manager, path)
         for key, entry in sorted(ownership.entries.items())
         if key != who.key
         for path in in_order(entry.fields & changed)
     ]
+    if conflicts:
+        raise _conflict_error(conflicts)
 
 
 def _conflict_error(conflicts: list[Conflict]) -> ApiError:

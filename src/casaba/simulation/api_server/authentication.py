@@ -24,7 +24,6 @@ _ACCOUNTS = "system:serviceaccounts"
 _EXTRA = "authentication.kubernetes.io"
 _CREDENTIAL_ID = f"{_EXTRA}/credential-id"
 _REMEMBERED_CERTIFICATES = 1024
-_INVALIDATED = "service account token has been invalidated"
 
 
 class TokenRefused(Exception):
@@ -89,9 +88,9 @@ class Authenticator:
         self._check_time(claims)
         common = tuple(each for each in claims["aud"] if each in wanted)
         if not common:
-            raise TokenRefused(
-                f"[invalid bearer token, token audiences {_listed(claims['aud'])} is invalid for "
-                f"the target audiences {_listed(wanted)}]"
+            raise _refused(
+                f"token audiences {_listed(claims['aud'])} is invalid for the target audiences "
+                f"{_listed(wanted)}"
             )
         return TokenOwner(user=self._account(claims), audiences=common)
 
@@ -113,22 +112,19 @@ class Authenticator:
     def _check_time(self, claims: Mapping[str, Any]) -> None:
         now_s = self._clock()
         if now_s >= claims["exp"]:
-            raise TokenRefused("[invalid bearer token, service account token has expired]")
+            raise _refused("service account token has expired")
         if now_s < claims["nbf"]:
-            raise TokenRefused("[invalid bearer token, service account token is not valid yet]")
+            raise _refused("service account token is not valid yet")
 
     def _account(self, claims: Mapping[str, Any]) -> UserInfo:
         """The service account of a token; it and what it is bound to must still be there."""
         private = claims[PRIVATE_CLAIMS]
         namespace, account = private["namespace"], private["serviceaccount"]
-        bound = (
-            ("serviceaccounts", namespace, account),
-            ("pods", namespace, private.get("pod")),
-            ("nodes", "", private.get("node") if "pod" not in private else None),
-        )
-        for plural, inside, reference in bound:
-            if reference and not self._is_there(plural, inside, reference):
-                raise TokenRefused(f"[invalid bearer token, {_INVALIDATED}]")
+        self._check_account(namespace, account)
+        self._check_bound("secret", namespace, private.get("secret"))
+        self._check_bound("pod", namespace, private.get("pod"))
+        if "pod" not in private:
+            self._check_bound("node", "", private.get("node"))
         return UserInfo(
             username=claims["sub"],
             uid=account["uid"],
@@ -136,9 +132,29 @@ class Authenticator:
             extra=dict(_extra(claims)),
         )
 
-    def _is_there(self, plural: str, namespace: str, reference: Object) -> bool:
-        found = named(self._objects, plural, namespace, reference["name"])
-        return found is not None and found["metadata"]["uid"] == reference["uid"]
+    def _check_account(self, namespace: str, claimed: Object) -> None:
+        found = named(self._objects, "serviceaccounts", namespace, claimed["name"])
+        if found is None:
+            raise _refused(f'serviceaccounts "{claimed["name"]}" not found')
+        if (uid := found["metadata"]["uid"]) != claimed["uid"]:
+            raise _refused(f"service account UID ({uid}) does not match claim ({claimed['uid']})")
+
+    def _check_bound(self, kind: str, namespace: str, claimed: Object | None) -> None:
+        """What a token is bound to, if it is; another object of the name is not it."""
+        if claimed is None:
+            return
+        found = named(self._objects, f"{kind}s", namespace, claimed["name"])
+        if found is None:
+            raise _refused("service account token has been invalidated")
+        if (uid := found["metadata"]["uid"]) != claimed["uid"]:
+            raise _refused(
+                f"{kind} UID ({uid}) does not match service account {kind} ref claim "
+                f"({claimed['uid']})"
+            )
+
+
+def _refused(why: str) -> TokenRefused:
+    return TokenRefused(f"[invalid bearer token, {why}]")
 
 
 def _extra(claims: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:

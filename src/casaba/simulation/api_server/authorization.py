@@ -14,9 +14,9 @@ def authorized(request: ResourceRequest, objects: Objects) -> str | None:
 
 def check_authorized(request: ResourceRequest, objects: Objects) -> None:
     """Raises ApiError 403 unless a request is allowed."""
-    access = access_of(request)
-    if (why := refusal(access, objects)) is None:
+    if (why := authorized(request, objects)) is None:
         return
+    access = access_of(request)
     details = {"name": access.name, "group": access.group, "kind": access.resource}
     subject = f'{request.resource.qualified} "{access.name}"' if access.name else ""
     raise ApiError(

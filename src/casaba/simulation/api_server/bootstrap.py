@@ -114,7 +114,11 @@ _SCHEDULER = (
     _rule(_DRA, ("resourceclaims/binding",), _CHANGE),
 )
 _BASIC_USER = (
-    _rule("authorization.k8s.io", ("selfsubjectaccessreviews",), ("create",)),
+    _rule(
+        "authorization.k8s.io",
+        ("selfsubjectaccessreviews", "selfsubjectrulesreviews"),
+        ("create",),
+    ),
     _rule("authentication.k8s.io", ("selfsubjectreviews",), ("create",)),
 )
 _ROLES: dict[str, tuple[dict[str, Any], ...]] = {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from casaba.simulation.api_server import bodies, schemas
-from casaba.simulation.api_server.defaults import defaulted
+from casaba.simulation.api_server.defaults import set_defaults
 from casaba.simulation.api_server.field_validation import Checked, WrongType
 from casaba.simulation.api_server.requests import Object
 from casaba.simulation.api_server.resources import RESOURCES, ResourceInfo
@@ -54,7 +54,7 @@ def object_of(
         raise _cannot_be_handled(subject, version, kind_name, told)
     object_ = {"kind": kind_name, "apiVersion": api_version, **checked.value}
     warnings = () if field_validation == "Ignore" else problems
-    return (object_ if kind else defaulted(info, object_)), warnings
+    return (object_ if kind else set_defaults(info, object_)), warnings
 
 
 def _joined(problems: tuple[str, ...]) -> str:

@@ -54,10 +54,11 @@ class CutStream:
 
 @dataclass(frozen=True, kw_only=True)
 class LostEvents:
-    """Events that a watch does not get, and never learns of."""
+    """Changes that a watch does not get, and never learns of; the state at its start is whole."""
 
     count: int = 1
     after_events: int = 0
+    """Of changes, too."""
 
 
 Fault = Slowness | Refusal | LostAnswer | CutStream | LostEvents

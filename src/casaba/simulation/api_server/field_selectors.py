@@ -149,5 +149,7 @@ _SPECIAL: dict[str, Callable[[Object], str]] = {
     "spec.hostNetwork": lambda object_: _text(bool(_at(object_, "spec", "hostNetwork"))),
     "spec.unschedulable": lambda object_: _text(bool(_at(object_, "spec", "unschedulable"))),
     "status.podIP": _pod_ip,
+    # The real server takes the field, but never fills it.
+    "status.podIPs": lambda pod: "",
     "source": _event_source,
 }

@@ -4,14 +4,14 @@ What a Go struct would do to the JSON is done here by the schema: nulls and empt
 optional fields vanish, quantities and times are rewritten, unknown fields are told and dropped.
 """
 
-import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from casaba.simulation.api_server import quantities, times
+from casaba.simulation.api_server import quantity_texts, times
 from casaba.simulation.api_server.bodies import RepeatedFields
+from casaba.simulation.api_server.requests import copied
 from casaba.simulation.api_server.schemas import Schema
 
 _INTEGER_BITS = {"int32": 32, "int64": 64}
@@ -90,7 +90,7 @@ class Checked:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Where a value stands: for people with indices and keys, for Go only by struct fields."""
 
@@ -113,7 +113,7 @@ def with_defaults(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     """The object with the fields that are always there; the given dictionary is extended."""
     for name, default in schema.defaults.items():
         if name not in value:
-            value[name] = copy.deepcopy(default)
+            value[name] = copied(default)
     return value
 
 
@@ -164,13 +164,13 @@ def _scalar(schema: Schema, value: Any, place: _Place) -> Any:
         case "int-or-string" if isinstance(value, str) or _is_integer(value):
             return value
         case "quantity" if isinstance(value, str | float) or _is_integer(value):
-            return _canonical(quantities.canonical, str(value).strip())
+            return _canonical(quantity_texts.canonical, str(value).strip())
         case "time" if isinstance(value, str):
             return _canonical(times.canonical, value)
         case "micro-time" if isinstance(value, str):
             return _canonical(times.canonical_micro, value)
     if schema.type == "quantity":
-        return _canonical(quantities.canonical, "true" if value is True else "[]")
+        return _canonical(quantity_texts.canonical, "true" if value is True else "[]")
     raise _wrong(schema, value, place)
 
 
@@ -186,7 +186,7 @@ def _base64(text: str) -> str:
 def _canonical(write: Callable[[str], str], text: str) -> str:
     try:
         return write(text)
-    except (quantities.NotAQuantity, times.NotATime) as error:
+    except (quantity_texts.NotAQuantity, times.NotATime) as error:
         raise WrongType(str(error)) from error
 
 

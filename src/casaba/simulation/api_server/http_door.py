@@ -17,6 +17,7 @@ from casaba.simulation.api_server.http_answers import HEADERS, JSON, answer, ref
 from casaba.simulation.api_server.http_paths import path_answer
 from casaba.simulation.api_server.http_watch import BOOKMARK_EVERY_S, WatchStream
 from casaba.simulation.api_server.impersonation import impersonated
+from casaba.simulation.api_server.metrics import RequestTotals
 from casaba.simulation.api_server.pod_logs import PodLogs
 from casaba.simulation.api_server.protobuf_bodies import PROTOBUF, from_protobuf
 from casaba.simulation.api_server.requests import ResourceRequest, UserInfo
@@ -60,6 +61,7 @@ class HttpDoor:
         self._objects = objects
         self._pod_logs = pod_logs
         self._faults = faults
+        self._totals = RequestTotals()
         self._watches: set[WatchStream] = set()
         self.bookmark_every_s = BOOKMARK_EVERY_S
 
@@ -88,8 +90,19 @@ class HttpDoor:
         user = self._user(http)
         if not is_resource_path(http.path):
             check_path_authorized(user, http.method.lower(), http.path, self._objects)
-            return _path_answer(http)
+            return self._of_path(http)
         request = await _resource_request(http, user)
+        try:
+            response = await self._of_resource(request, http)
+        except ApiError as error:
+            self._totals.note(request, error.code)
+            raise
+        self._totals.note(request, response.status)
+        return response
+
+    async def _of_resource(
+        self, request: ResourceRequest, http: web.BaseRequest
+    ) -> web.StreamResponse:
         check_authorized(request, self._objects)
         check_content_type(request)
         await self._meet_faults(request)
@@ -105,6 +118,15 @@ class HttpDoor:
         if lost:
             _lose(lost, http)
         return answer(wanted, request.resource, done)
+
+    def _of_path(self, http: web.BaseRequest) -> web.Response:
+        if http.path == "/metrics":
+            return text_answer(self._totals.text())
+        if found := path_answer(http.path, http.headers, http.query):
+            return found
+        if is_of_known_group(http.path):
+            raise no_such_path()
+        return text_answer(_NOT_FOUND, code=404)
 
     def _user(self, http: web.BaseRequest) -> UserInfo:
         channel = http.transport.get_extra_info("ssl_object") if http.transport else None
@@ -148,14 +170,6 @@ class HttpDoor:
             async for chunk in kubelet.content.iter_any():
                 await response.write(chunk)
         return response
-
-
-def _path_answer(http: web.BaseRequest) -> web.Response:
-    if found := path_answer(http.path, http.headers, http.query):
-        return found
-    if is_of_known_group(http.path):
-        raise no_such_path()
-    return text_answer(_NOT_FOUND, code=404)
 
 
 async def _resource_request(http: web.BaseRequest, user: UserInfo) -> ResourceRequest:

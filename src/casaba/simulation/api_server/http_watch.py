@@ -47,6 +47,7 @@ class WatchStream:
         self._cut: CutStream | None = None
         self._lost: LostEvents | None = None
         self._events = 0
+        self._changes = 0
 
     def want_bookmark(self) -> None:
         """Send a bookmark soon, if the client takes any."""
@@ -94,7 +95,7 @@ class WatchStream:
                 if self._cut and self._events >= self._cut.after_events:
                     await self._write(lines)
                 self._cut_if_due()
-                if not self._is_lost():
+                if not self._is_lost(event):
                     first = self._events == 0
                     resource = self._feed.resource
                     lines.append(event_line(self._form, resource, event, with_columns=first))
@@ -105,10 +106,12 @@ class WatchStream:
         if self._cut and self._events >= self._cut.after_events:
             raise _Cut(reset=self._cut.reset)
 
-    def _is_lost(self) -> bool:
-        if self._lost is None:
+    def _is_lost(self, event: WatchEvent) -> bool:
+        """Never part of the state at the start: what that lacks would count as deleted."""
+        if self._lost is None or event.change is None:
             return False
-        return 0 <= self._events - self._lost.after_events < self._lost.count
+        self._changes += 1
+        return 0 < self._changes - self._lost.after_events <= self._lost.count
 
     async def _bookmark(self, *, ends_state: bool = False) -> None:
         if self._feed.options.bookmarks:

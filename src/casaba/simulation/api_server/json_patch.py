@@ -1,11 +1,10 @@
 """The operations of a JSON patch (RFC 6902), with the liberties that the real server takes."""
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from casaba.simulation.api_server.requests import Object
+from casaba.simulation.api_server.requests import Object, copied
 
 _MISSING = "missing value"
 
@@ -62,7 +61,7 @@ def _parent(document: Any, text: str) -> tuple[Any, str]:
 def _value(step: Object) -> Any:
     if "value" not in step:
         raise CannotPatch(f"operation {step['op']} of {step['path']} has no value")
-    return copy.deepcopy(step["value"])
+    return copied(step["value"])
 
 
 def _add(document: Any, step: Object) -> Any:
@@ -120,7 +119,7 @@ def _move(document: Any, step: Object) -> Any:
 
 def _copy(document: Any, step: Object) -> Any:
     source = step.get("from")
-    value = copy.deepcopy(_found(document, _pointer(source), str(source)))
+    value = copied(_found(document, _pointer(source), str(source)))
     return _added(document, step["path"], value)
 
 

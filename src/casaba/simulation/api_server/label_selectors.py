@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from casaba.simulation.api_server.statuses import bad_request
+from casaba.simulation.api_server.statuses import bad_request, joined
 from casaba.simulation.api_server.validation import names
 
 Labels = Mapping[str, str]
@@ -183,8 +183,7 @@ def _check_values(key: str, operator: str, values: frozenset[str]) -> None:
         if wrong := list(names.label_value(value)):
             problems.append(f'values[{index}][{key}]: Invalid value: "{value}": {"; ".join(wrong)}')
     if problems:
-        text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        raise _NotUnderstood(text)
+        raise _NotUnderstood(joined(problems))
 
 
 def _int64(text: str | None) -> int | None:

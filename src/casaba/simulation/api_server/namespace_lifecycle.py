@@ -5,8 +5,8 @@ The admission plugin NamespaceLifecycle of the real server, in its words.
 
 from casaba.simulation.api_server.access import Objects, named
 from casaba.simulation.api_server.attributes import Attributes
-from casaba.simulation.api_server.resources import find_resource
-from casaba.simulation.api_server.statuses import forbidden, not_found
+from casaba.simulation.api_server.resources import ResourceInfo, find_resource
+from casaba.simulation.api_server.statuses import ApiError, forbidden, not_found
 
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 
@@ -27,13 +27,17 @@ def check_namespace(attributes: Attributes, objects: Objects) -> None:
         assert namespaces is not None
         raise not_found(namespaces, name)
     if namespace["metadata"].get("deletionTimestamp"):
-        why = f"unable to create new content in namespace {name} because it is being terminated"
-        refusal = forbidden(info, attributes.name, why)
-        refusal.status["details"]["causes"] = [
-            {
-                "reason": "NamespaceTerminating",
-                "message": f"namespace {name} is being terminated",
-                "field": "metadata.namespace",
-            }
-        ]
-        raise refusal
+        raise _terminating(info, attributes.name, name)
+
+
+def _terminating(info: ResourceInfo, name: str, namespace: str) -> ApiError:
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refusal = forbidden(info, name, why)
+    refusal.status["details"]["causes"] = [
+        {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+    return refusal

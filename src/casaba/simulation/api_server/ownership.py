@@ -37,6 +37,8 @@ class Owned:
     manager: Manager
     fields: FieldSet = EMPTY
     time: str = ""
+    written: Object | None = field(default=None, compare=False, repr=False)
+    """The entry that it was read from, and becomes again."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,10 @@ class Ownership:
         """With the fields taken from every manager but one."""
         entries = {}
         for key, entry in self.entries.items():
-            kept = entry if key == but.key else replace(entry, fields=entry.fields - fields)
-            if kept.fields:
-                entries[key] = kept
+            if key != but.key and not entry.fields.isdisjoint(fields):
+                entry = replace(entry, fields=entry.fields - fields, written=None)
+            if entry.fields:
+                entries[key] = entry
         return Ownership(entries)
 
 
@@ -91,7 +94,7 @@ def _read_entry(entry: Object) -> Owned:
         api_version=entry["apiVersion"],
         subresource=entry.get("subresource", ""),
     )
-    return Owned(manager, from_fields_v1(entry.get("fieldsV1", {})), entry.get("time", ""))
+    return Owned(manager, from_fields_v1(entry.get("fieldsV1", {})), entry.get("time", ""), entry)
 
 
 def with_ownership(document: Object, ownership: Ownership) -> Object:
@@ -119,6 +122,8 @@ def _order(entry: Owned) -> tuple[str, ...]:
 
 
 def _written_entry(entry: Owned) -> Object:
+    if entry.written is not None:
+        return entry.written
     manager = entry.manager
     written = {
         "manager": manager.name,

@@ -1,16 +1,15 @@
 """Patches of objects: JSON patch (RFC 6902), merge patch (RFC 7386), strategic merge patch."""
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from casaba.simulation.api_server import bodies, schemas
-from casaba.simulation.api_server.defaults import defaulted
+from casaba.simulation.api_server.defaults import set_defaults
 from casaba.simulation.api_server.field_sets import compact
 from casaba.simulation.api_server.field_validation import Checked, WrongType, repeated_fields
 from casaba.simulation.api_server.json_patch import CannotPatch, operated
-from casaba.simulation.api_server.requests import Object
+from casaba.simulation.api_server.requests import Object, copied
 from casaba.simulation.api_server.resources import ResourceInfo
 from casaba.simulation.api_server.statuses import ApiError, FieldError, bad_request, invalid
 from casaba.simulation.api_server.strategic import (
@@ -93,7 +92,7 @@ def _read(
         why = f"{kind[1]} in version {kind[0]} is no {info.kind} in version {info.api_version}"
         raise _makes_no_object(source, why, as_go=as_go)
     object_ = {"kind": info.kind, "apiVersion": info.api_version, **checked.value}
-    return defaulted(info, object_), tuple(checked.problems)
+    return set_defaults(info, object_), tuple(checked.problems)
 
 
 def _makes_no_object(source: Any, why: str, *, as_go: bool) -> ApiError:
@@ -112,7 +111,7 @@ def _json_patched(info: ResourceInfo, current: Object, patch: Any) -> Any:
             "Request entity is too large: The allowed maximum operations in a JSON patch is "
             f"{OPERATIONS}, got {len(patch)}",
         )
-    document: Any = copy.deepcopy(current)
+    document: Any = copied(current)
     for step in patch:
         try:
             document = operated(document, step)

@@ -115,6 +115,8 @@ MESSAGES: Mapping[str, Fields] = {
     "RoleRef": {1: "apiGroup", 2: "kind", 3: "name"},
     "SelfSubjectAccessReview": {1: "metadata:ObjectMeta", 2: "spec:AccessReviewSpec"},
     "SubjectAccessReview": {1: "metadata:ObjectMeta", 2: "spec:AccessReviewSpec"},
+    "SelfSubjectRulesReview": {1: "metadata:ObjectMeta", 2: "spec:RulesReviewSpec"},
+    "RulesReviewSpec": {1: "namespace"},
     "AccessReviewSpec": {
         1: "resourceAttributes:ResourceAttributes",
         2: "nonResourceAttributes:NonResourceAttributes",

@@ -1,11 +1,12 @@
 """What stored roles and bindings allow (Kubernetes documentation, "Using RBAC Authorization")."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from casaba.simulation.api_server.access import Access, Decision, Objects, named
 from casaba.simulation.api_server.requests import Object, UserInfo
+from casaba.simulation.api_server.statuses import joined
 
 SUPERUSERS = "system:masters"
 _ACCOUNT_PREFIX = "system:serviceaccount"
@@ -33,26 +34,37 @@ def rbac_decision(access: Access, objects: Objects) -> Decision:
     if SUPERUSERS in access.user.groups:
         return Decision(allowed=True)
     missing = []
-    for grant in _grants(access, objects):
-        role = _role_of(grant.binding, objects)
-        if role is None:
+    for grant in _grants(access.user, access.namespace, objects):
+        rules = _rules_of(grant.binding, objects)
+        if rules is None:
             missing.append(_not_found(grant.binding["roleRef"]))
-        elif any(_allows(rule, access) for rule in role.get("rules") or ()):
+        elif any(_allows(rule, access) for rule in rules):
             return Decision(allowed=True, reason=str(grant))
-    if not missing:
-        return Decision(allowed=False)
-    told = missing[0] if len(missing) == 1 else f"[{', '.join(dict.fromkeys(missing))}]"
-    return Decision(allowed=False, reason=f"RBAC: {told}")
+    return Decision(allowed=False, reason=f"RBAC: {joined(missing)}" if missing else "")
 
 
-def _grants(access: Access, objects: Objects) -> Iterator[_Grant]:
+def granted_rules(
+    user: UserInfo, namespace: str, objects: Objects
+) -> tuple[list[Object], list[str]]:
+    """All rules that a user's roles have in a namespace, and which roles are not there."""
+    rules: list[Object] = []
+    missing = []
+    for grant in _grants(user, namespace, objects):
+        found = _rules_of(grant.binding, objects)
+        if found is None:
+            missing.append(_not_found(grant.binding["roleRef"]))
+        rules += found or ()
+    return rules, missing
+
+
+def _grants(user: UserInfo, namespace: str, objects: Objects) -> Iterator[_Grant]:
     for binding in objects("clusterrolebindings"):
-        yield from _grants_of(binding, access.user)
-    if not access.namespace:
+        yield from _grants_of(binding, user)
+    if not namespace:
         return
     for binding in objects("rolebindings"):
-        if binding["metadata"].get("namespace") == access.namespace:
-            yield from _grants_of(binding, access.user)
+        if binding["metadata"].get("namespace") == namespace:
+            yield from _grants_of(binding, user)
 
 
 def _grants_of(binding: Object, user: UserInfo) -> Iterator[_Grant]:
@@ -81,11 +93,15 @@ def _described(subject: Object) -> str:
     return f'{subject["kind"]} "{subject["name"]}"'
 
 
-def _role_of(binding: Object, objects: Objects) -> Object | None:
-    role = binding["roleRef"]
-    if role["kind"] == "ClusterRole":
-        return named(objects, "clusterroles", "", role["name"])
-    return named(objects, "roles", binding["metadata"].get("namespace", ""), role["name"])
+def _rules_of(binding: Object, objects: Objects) -> Sequence[Object] | None:
+    """The rules of the role that a binding names, None if there is no such role."""
+    reference = binding["roleRef"]
+    if reference["kind"] == "ClusterRole":
+        role = named(objects, "clusterroles", "", reference["name"])
+    else:
+        namespace = binding["metadata"].get("namespace", "")
+        role = named(objects, "roles", namespace, reference["name"])
+    return None if role is None else role.get("rules") or ()
 
 
 def _not_found(role: Object) -> str:

@@ -10,6 +10,15 @@ Object = dict[str, Any]
 """An API object as JSON knows it. Whoever gets one from the store must not change it."""
 
 
+def copied(value: Any) -> Any:
+    """A copy of a JSON value that may be changed; several times faster than deepcopy."""
+    if isinstance(value, dict):
+        return {name: copied(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [copied(member) for member in value]
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserInfo:
     """Who asks (authentication.k8s.io/v1, UserInfo)."""

@@ -45,6 +45,7 @@ _POD_FIELDS = (
     "spec.hostNetwork",
     "status.phase",
     "status.podIP",
+    "status.podIPs",
     "status.nominatedNodeName",
 )
 _EVENT_FIELDS = (
@@ -184,6 +185,13 @@ RESOURCES: tuple[ResourceInfo, ...] = (
         group="authorization.k8s.io",
         plural="selfsubjectaccessreviews",
         kind="SelfSubjectAccessReview",
+        namespaced=False,
+        verbs=_CREATE_ONLY,
+    ),
+    ResourceInfo(
+        group="authorization.k8s.io",
+        plural="selfsubjectrulesreviews",
+        kind="SelfSubjectRulesReview",
         namespaced=False,
         verbs=_CREATE_ONLY,
     ),

@@ -1,7 +1,7 @@
-"""Reviews and token requests: questions that are posed by creating an object, which nobody stores.
+"""Reviews: questions that are posed by creating an object, which nobody stores.
 
 Kinds: TokenReview, SelfSubjectReview (authentication.k8s.io/v1), SubjectAccessReview,
-SelfSubjectAccessReview (authorization.k8s.io/v1), and the `token` of a service account.
+SelfSubjectAccessReview and SelfSubjectRulesReview (authorization.k8s.io/v1).
 """
 
 import time
@@ -12,11 +12,18 @@ from casaba.simulation.api_server.authentication import Authenticator, TokenRefu
 from casaba.simulation.api_server.authorization import decided
 from casaba.simulation.api_server.requests import Object, ResourceRequest, UserInfo
 from casaba.simulation.api_server.resources import ResourceInfo
+from casaba.simulation.api_server.rules_review import rules_status
 from casaba.simulation.api_server.statuses import ApiError, bad_request
 from casaba.simulation.api_server.times import written
 
 REVIEWS = frozenset(
-    {"tokenreviews", "selfsubjectreviews", "subjectaccessreviews", "selfsubjectaccessreviews"}
+    {
+        "tokenreviews",
+        "selfsubjectreviews",
+        "subjectaccessreviews",
+        "selfsubjectaccessreviews",
+        "selfsubjectrulesreviews",
+    }
 )
 
 
@@ -35,6 +42,9 @@ async def reviewed(
             return {**answer, "spec": spec, "status": _token_status(spec, authenticator)}
         case "selfsubjectreviews":
             return {**answer, "status": {"userInfo": user_info(request.user)}}
+        case "selfsubjectrulesreviews":
+            status = rules_status(request.user, spec.get("namespace") or "", objects)
+            return {**answer, "spec": {}, "status": status}
         case "selfsubjectaccessreviews":
             access = _access(info, request.user, spec)
         case _:
@@ -77,23 +87,22 @@ def _subject(info: ResourceInfo, spec: Object) -> UserInfo:
 
 
 def _access(info: ResourceInfo, user: UserInfo, spec: Object) -> Access:
+    """What a review asks about. Raises ApiError 422 if that is not one thing."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         told = f'{{"Path":"{path.get("path", "")}","Verb":"{path.get("verb", "")}"}}'
-        raise _invalid(
-            info,
-            "spec.nonResourceAttributes",
-            f"Invalid value: {told}: cannot be specified in combination with resourceAttributes",
-        )
+        message = f"Invalid value: {told}: cannot be specified in combination with "
+        raise _invalid(info, "spec.nonResourceAttributes", f"{message}resourceAttributes")
     if path is not None:
         return Access(user=user, verb=path.get("verb") or "", path=path.get("path") or "/")
     if resource is None:
-        raise _invalid(
-            info,
-            "spec.resourceAttributes",
-            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must "
-            "be specified",
-        )
+        message = "Invalid value: null: exactly one of nonResourceAttributes or "
+        message += "resourceAttributes must be specified"
+        raise _invalid(info, "spec.resourceAttributes", message)
+    return _resource_access(user, resource)
+
+
+def _resource_access(user: UserInfo, resource: Object) -> Access:
     return Access(
         user=user,
         verb=resource.get("verb") or "",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from casaba.simulation.api_server.list_options import flag
 from casaba.simulation.api_server.resources import RESOURCES, ResourceInfo, find_resource
-from casaba.simulation.api_server.statuses import method_not_allowed, no_such_path
+from casaba.simulation.api_server.statuses import method_not_allowed, no_such_path, not_simulated
 
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -17,6 +17,9 @@ _SUBRESOURCE_VERBS: Mapping[str, Mapping[str, str]] = {
     "eviction": {"POST": "create"},
     "token": {"POST": "create"},
 }
+_POD_SUBRESOURCES_LEFT_OUT = frozenset(
+    {"attach", "ephemeralcontainers", "exec", "portforward", "proxy"}
+)
 _VERSIONS = {(info.group, info.version) for info in RESOURCES}
 _GROUPS = {info.group for info in RESOURCES if info.group}
 
@@ -102,6 +105,8 @@ def _check_shape(
     info: ResourceInfo, namespace: str, name: str, subresource: str, method: str
 ) -> None:
     if subresource and subresource not in info.subresources:
+        if info.plural == "pods" and subresource in _POD_SUBRESOURCES_LEFT_OUT:
+            raise not_simulated(f"pods/{subresource}")
         raise no_such_path()
     if info.namespaced and not namespace:
         if name:

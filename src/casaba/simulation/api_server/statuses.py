@@ -1,6 +1,6 @@
 """Refusals in the API server's own words (apimachinery, api/errors): what kubectl's users know."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from casaba.simulation.api_server.requests import Object
@@ -51,6 +51,12 @@ def _named(info: ResourceInfo, name: str) -> Object:
     return {key: value for key, value in details.items() if value}
 
 
+def joined(errors: Iterable[str]) -> str:
+    """Errors as one, as Go's aggregates are printed: each once, in brackets if there are more."""
+    different = list(dict.fromkeys(errors))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+
+
 def bad_request(message: str) -> ApiError:
     """400."""
     return ApiError(400, "BadRequest", message)
@@ -67,6 +73,16 @@ def no_such_path() -> ApiError:
     """404 of a path that the server does not serve."""
     message = "the server could not find the requested resource"
     return ApiError(404, "NotFound", message, details={})
+
+
+def not_simulated(what: str) -> ApiError:
+    """501 of what a real server serves and this one never will."""
+    return ApiError(
+        501,
+        "",
+        f"{what} is not part of the simulated cluster; its containers are processes of this "
+        "machine: use the machine's own tools on them",
+    )
 
 
 def method_not_allowed() -> ApiError:
@@ -89,8 +105,7 @@ def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
 
 def invalid(info: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 with a cause for each field."""
-    told = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
-    text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    text = joined([f"{error.field}: {error.message}" for error in errors])
     subject = f"{info.kind}.{info.group}" if info.group else info.kind
     causes = [
         {"reason": error.reason, "message": error.message, "field": error.field} for error in errors

@@ -1,16 +1,16 @@
 """From what a request brings to the object that is stored: what each door lets through.
 
-The rules of each kind's registry strategy in kube-apiserver 1.36. Pure but for the clock, which
-is asked if no time is given: nothing here changes its arguments.
+The rules of each kind's registry strategy in kube-apiserver 1.36. Nothing here changes its
+arguments. Pure but for the clock, which is asked if no time is given.
 """
 
 from typing import Any
 
 from casaba.simulation.api_server import schemas
 from casaba.simulation.api_server.decoding import decoded, object_of
-from casaba.simulation.api_server.defaults import defaulted, quality_of_service
+from casaba.simulation.api_server.defaults import quality_of_service, set_defaults
 from casaba.simulation.api_server.field_validation import with_defaults
-from casaba.simulation.api_server.requests import Object
+from casaba.simulation.api_server.requests import Object, copied
 from casaba.simulation.api_server.resources import ResourceInfo
 from casaba.simulation.api_server.validation import validated
 
@@ -43,7 +43,8 @@ def prepared_for_create(info: ResourceInfo, object_: Object, *, now: str = "") -
     Where the status is a subresource of its own, the one that came along is dropped; nodes bring
     theirs. `now` is the time for defaults that hold one.
     """
-    prepared = dict(defaulted(info, object_, now))
+    # The name may have been generated, and other objects get defaults by it.
+    prepared: Object = set_defaults(info, copied(object_), now)
     if "status" in info.subresources and info.kind != "Node":
         prepared["status"] = _first_status(info, prepared)
     if info.kind == "Namespace":
@@ -62,15 +63,13 @@ def _first_status(info: ResourceInfo, object_: Object) -> Object:
     return status
 
 
-def prepared_for_update(
-    info: ResourceInfo, new: Object, old: Object, subresource: str, *, now: str = ""
-) -> Object:
+def prepared_for_update(info: ResourceInfo, new: Object, old: Object, subresource: str) -> Object:
     """The object as it may follow the old one: each door changes only its own part.
 
     The main one leaves the status, the status subresource leaves everything else; a changed spec
     raises the generation where the kind counts it.
     """
-    prepared = dict(defaulted(info, new, now))
+    prepared = dict(new)
     if subresource == "":
         return _changed_in_main(info, prepared, old)
     if subresource == "status":

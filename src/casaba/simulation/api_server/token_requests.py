@@ -27,6 +27,7 @@ class _Binding:
 
     pod: BoundObject | None = None
     node: BoundObject | None = None
+    secret: BoundObject | None = None
 
 
 def requested_token(
@@ -40,46 +41,52 @@ def requested_token(
     """The TokenRequest with its token (201). Raises ApiError 400, 403, 404, 409 or 422."""
     check_node_user(attributes_of(request, wanted, None), objects)
     account = _account(request, objects)
-    spec = wanted.get("spec") or {}
-    if errors := tuple(_errors(account["metadata"]["name"], wanted)):
-        raise _invalid(account["metadata"]["name"], wanted, errors)
-    audiences = list(spec.get("audiences") or DEFAULT_AUDIENCES)
-    lifetime_s = spec.get("expirationSeconds") or _DEFAULT_LIFETIME_S
-    reference = spec.get("boundObjectRef")
-    binding = _binding(request.namespace, reference, objects)
-    metadata = account["metadata"]
+    if errors := tuple(_errors(account.name, wanted)):
+        raise _invalid(account.name, wanted, errors)
+    spec = _completed(wanted.get("spec") or {})
+    binding = _binding(request.namespace, spec["boundObjectRef"], objects)
     token = authority.tokens.token(
         request.namespace,
-        BoundObject(name=metadata["name"], uid=metadata["uid"]),
+        account,
         pod=binding.pod,
         node=binding.node,
-        audiences=audiences,
-        lifetime_s=lifetime_s,
+        secret=binding.secret,
+        audiences=spec["audiences"],
+        lifetime_s=spec["expirationSeconds"],
         now_s=now_s,
     )
+    return _answer(request.namespace, account, spec, token, now_s)
+
+
+def _account(request: ResourceRequest, objects: Objects) -> BoundObject:
+    account = named(objects, "serviceaccounts", request.namespace, request.name)
+    if account is None:
+        raise not_found(request.resource, request.name)
+    return BoundObject(name=request.name, uid=account["metadata"]["uid"])
+
+
+def _completed(spec: Object) -> Object:
+    return {
+        "audiences": list(spec.get("audiences") or DEFAULT_AUDIENCES),
+        "expirationSeconds": spec.get("expirationSeconds") or _DEFAULT_LIFETIME_S,
+        "boundObjectRef": spec.get("boundObjectRef"),
+    }
+
+
+def _answer(namespace: str, account: BoundObject, spec: Object, token: str, now_s: int) -> Object:
+    ends_s = now_s + spec["expirationSeconds"]
     return {
         "kind": "TokenRequest",
         "apiVersion": f"{_GROUP}/v1",
         "metadata": {
-            "name": metadata["name"],
-            "namespace": request.namespace,
-            "uid": metadata["uid"],
+            "name": account.name,
+            "namespace": namespace,
+            "uid": account.uid,
             "creationTimestamp": _time(now_s),
         },
-        "spec": {
-            "audiences": audiences,
-            "expirationSeconds": lifetime_s,
-            "boundObjectRef": reference,
-        },
-        "status": {"token": token, "expirationTimestamp": _time(now_s + lifetime_s)},
+        "spec": spec,
+        "status": {"token": token, "expirationTimestamp": _time(ends_s)},
     }
-
-
-def _account(request: ResourceRequest, objects: Objects) -> Object:
-    account = named(objects, "serviceaccounts", request.namespace, request.name)
-    if account is None:
-        raise not_found(request.resource, request.name)
-    return account
 
 
 def _errors(account_name: str, wanted: Object) -> Iterator[FieldError]:
@@ -118,23 +125,33 @@ def _binding(namespace: str, reference: Object | None, objects: Objects) -> _Bin
     """The object of a boundObjectRef, and a pod's node with it."""
     if reference is None:
         return _Binding()
-    kind = reference.get("kind") or ""
-    plural = _BINDABLE.get(kind)
-    info = find_resource("", "v1", plural) if plural else None
-    if plural is None or info is None or reference.get("apiVersion") != "v1":
+    found = _referred(namespace, reference, objects)
+    bound = BoundObject(name=found["metadata"]["name"], uid=found["metadata"]["uid"])
+    match reference["kind"]:
+        case "Pod":
+            return _Binding(pod=bound, node=_node_of(found, objects))
+        case "Node":
+            return _Binding(node=bound)
+        case _:
+            return _Binding(secret=bound)
+
+
+def _referred(namespace: str, reference: Object, objects: Objects) -> Object:
+    """The object that a reference means. Raises ApiError 400, 404 or 409."""
+    kind, name = reference.get("kind") or "", reference.get("name") or ""
+    plural = _BINDABLE.get(kind, "")
+    info = find_resource("", "v1", plural)
+    if info is None or reference.get("apiVersion") != "v1":
         version = (reference.get("apiVersion") or "").rpartition("/")
         group_version = "/".join((version[0], version[2]))
         raise bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
-    name = reference.get("name") or ""
     found = named(objects, plural, namespace if info.namespaced else "", name)
     if found is None:
         raise not_found(info, name)
-    bound = BoundObject(name=name, uid=found["metadata"]["uid"])
-    if (asked := reference.get("uid")) and asked != bound.uid:
+    asked = reference.get("uid")
+    if asked and asked != found["metadata"]["uid"]:
         raise _other_object(kind, name, asked)
-    if kind == "Node":
-        return _Binding(node=bound)
-    return _Binding(pod=bound, node=_node_of(found, objects)) if kind == "Pod" else _Binding()
+    return found
 
 
 def _other_object(kind: str, name: str, uid: str) -> ApiError:

@@ -156,9 +156,11 @@ def _compare(schema: Schema, old: Any, new: Any, path: Path, found: dict[str, se
         found["added"].add(path)
     elif new is ABSENT:
         found["removed"].add(path)
+    elif old == new:
+        return
     old_parts, new_parts = _part_map(schema, old), _part_map(schema, new)
     if not old_parts and not new_parts:
-        if old is not ABSENT and new is not ABSENT and old != new:
+        if old is not ABSENT and new is not ABSENT:
             found["modified"].add(path)
         return
     if _is_leaf(schema, old) or _is_leaf(schema, new):

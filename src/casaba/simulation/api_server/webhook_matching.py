@@ -13,7 +13,7 @@ from casaba.simulation.api_server.label_selectors import Requirement
 from casaba.simulation.api_server.match_conditions import matched
 from casaba.simulation.api_server.requests import Object
 from casaba.simulation.api_server.resources import find_resource
-from casaba.simulation.api_server.statuses import forbidden, not_found
+from casaba.simulation.api_server.statuses import forbidden, joined, not_found
 
 _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _NEVER = frozenset({"mutatingwebhookconfigurations", "validatingwebhookconfigurations"})
@@ -46,8 +46,7 @@ def meets_conditions(hook: Object, attributes: Attributes, request: Object) -> b
     variables = {"object": attributes.object, "oldObject": attributes.old, "request": told}
     result = matched(conditions, variables)
     if result.errors and hook.get("failurePolicy", "Fail") != "Ignore":
-        why = result.errors[0] if len(result.errors) == 1 else f"[{', '.join(result.errors)}]"
-        raise forbidden(attributes.request.resource, attributes.name, why)
+        raise forbidden(attributes.request.resource, attributes.name, joined(result.errors))
     return result.matches
 
 

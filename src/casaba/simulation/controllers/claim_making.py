@@ -91,12 +91,9 @@ def generated_name(pod: str, entry: str) -> str:
 
 def status_patch(pod: Pod, names: Mapping[str, str]) -> Object:
     """What the pod's status has to say; all names, for server-side apply drops those left out."""
-    known = {
-        status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses
-    }
     entries = [
         {"name": entry, "resourceClaimName": name}
-        for entry, name in sorted({**known, **names}.items())
+        for entry, name in sorted({**_told_names(pod), **names}.items())
         if name is not None
     ]
     return {
@@ -107,10 +104,8 @@ def status_patch(pod: Pod, names: Mapping[str, str]) -> Object:
 
 def is_told(pod: Pod, names: Mapping[str, str]) -> bool:
     """Whether the pod's status has these names already."""
-    known = {
-        status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses
-    }
-    return all(known.get(entry) == name for entry, name in names.items())
+    told = _told_names(pod)
+    return all(told.get(entry) == name for entry, name in names.items())
 
 
 def _told_names(pod: Pod) -> dict[str, str | None]:

@@ -41,6 +41,7 @@ from casaba.simulation.workloads.claim_names import (
 from casaba.simulation.workloads.following import Change, Source
 from casaba.simulation.workloads.objects import PODS, Pod
 from casaba.simulation.workloads.references import about_pod
+from casaba.simulation.workloads.writing import patch_claim, user_of_claim
 from casaba.wire.kubernetes import ResourceClaim
 
 FIELD_MANAGER = "ResourceClaimController"
@@ -189,9 +190,8 @@ class ClaimController:
                 or not can_be_reserved(claim)
             ):
                 continue
-            user = {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
-            users = [*msgspec.to_builtins(claim.status.reserved_for), user]
-            await self._patch(claim, {"status": {"reservedFor": users}}, "status")
+            users = [*msgspec.to_builtins(claim.status.reserved_for), user_of_claim(pod)]
+            await patch_claim(self._client, claim, {"status": {"reservedFor": users}}, "status")
 
     async def _serve_claim(self, key: ObjectKey) -> None:
         claim = self._claims.objects.get(key)
@@ -218,33 +218,19 @@ class ClaimController:
         return pod if pod.metadata.uid == uid else None
 
     async def _carry_out(self, claim: ResourceClaim, plan: Release) -> None:
+        """Only if nobody else changed the claim; else the watch brings it here again."""
         status: Object = {}
         if plan.keep_users is not None:
             status["reservedFor"] = msgspec.to_builtins(plan.keep_users) or None
         if plan.deallocate:
             status["allocation"] = None
         if status:
-            claim = await self._patch(claim, {"status": status}, "status")
+            claim = await patch_claim(self._client, claim, {"status": status}, "status")
         if plan.remove_finalizer:
             others = [entry for entry in claim.metadata.finalizers if entry != FINALIZER]
-            await self._patch(claim, {"metadata": {"finalizers": others}}, None)
+            await patch_claim(self._client, claim, {"metadata": {"finalizers": others}})
         if plan.delete:
             await self._delete(claim)
-
-    async def _patch(
-        self, claim: ResourceClaim, patch: Object, subresource: str | None
-    ) -> ResourceClaim:
-        """Only if nobody else changed the claim; else the watch brings it here again."""
-        meta = claim.metadata
-        return await self._client.patch(
-            RESOURCE_CLAIMS,
-            meta.name,
-            patch,
-            namespace=meta.namespace,
-            subresource=subresource,
-            uid=meta.uid,
-            resource_version=meta.resource_version,
-        )
 
     async def _delete(self, claim: ResourceClaim) -> None:
         meta = claim.metadata

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from casaba import kube
 from casaba.kube import EventRecorder, KubeClient, Resource
+from casaba.kube.resources import Object
 from casaba.simulation.controllers.claims import ClaimController
 from casaba.simulation.controllers.eviction import TaintEviction
 from casaba.simulation.controllers.namespaces import NamespaceController
@@ -17,7 +18,8 @@ from casaba.simulation.controllers.owner_collection import OwnerCollector
 from casaba.simulation.controllers.pod_collection import PodCollector
 from casaba.simulation.controllers.service_accounts import DefaultServiceAccounts
 from casaba.simulation.workloads.following import Source
-from casaba.simulation.workloads.objects import NODES, PODS
+from casaba.simulation.workloads.objects import NODES, PODS, Node, Pod
+from casaba.wire.kubernetes import Lease, ResourceClaim
 
 OWNED_KINDS: tuple[Resource[Any], ...] = (
     kube.NODES,
@@ -76,39 +78,68 @@ class SimulatedControllers:
 
     def _all(self, events: EventRecorder) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """Listeners first: a source that runs tells its news only once."""
-        client, settings = self._client, self._settings
-        pods, nodes = Source(client, PODS), Source(client, NODES)
-        claims = Source(client, kube.RESOURCE_CLAIMS)
-        templates = Source(client, kube.RESOURCE_CLAIM_TEMPLATES)
-        leases = Source(client, kube.LEASES)
-        namespaces = Source(client, kube.NAMESPACES)
-        accounts = Source(client, kube.SERVICE_ACCOUNTS)
-        owners = OwnerCollector(client, OWNED_KINDS)
+        sources = _Sources.of(self._client)
+        owners = OwnerCollector(self._client, OWNED_KINDS)
         controllers: tuple[_Runs, ...] = (
-            ClaimController(client, events, pods=pods, claims=claims, templates=templates),
-            PodCollector(client, pods=pods, nodes=nodes, quarantine_s=settings.orphan_quarantine_s),
-            NodeLifecycle(
-                client,
-                events,
-                nodes=nodes,
-                leases=leases,
-                pods=pods,
-                grace_s=settings.node_grace_s,
-                now_s=settings.now_s,
-            ),
-            TaintEviction(client, events, pods=pods, nodes=nodes, now=settings.now),
-            NamespaceController(client, namespaces=namespaces, kinds=(*OWNED_KINDS, kube.EVENTS)),
-            DefaultServiceAccounts(client, namespaces=namespaces, accounts=accounts),
+            *self._of_pods(events, sources),
+            *self._of_nodes(events, sources),
+            *self._of_namespaces(sources),
             owners,
         )
-        sources: tuple[_Runs, ...] = (
-            pods,
-            nodes,
-            claims,
-            templates,
-            leases,
-            namespaces,
-            accounts,
-            *owners.sources,
+        shared = cast("tuple[_Runs, ...]", sources)  # mypy takes the mixture for objects
+        return [each.run for each in (*shared, *owners.sources, *controllers)]
+
+    def _of_pods(self, events: EventRecorder, sources: "_Sources") -> tuple[_Runs, ...]:
+        client, pods = self._client, sources.pods
+        quarantine_s = self._settings.orphan_quarantine_s
+        return (
+            ClaimController(
+                client, events, pods=pods, claims=sources.claims, templates=sources.templates
+            ),
+            PodCollector(client, pods=pods, nodes=sources.nodes, quarantine_s=quarantine_s),
         )
-        return [each.run for each in (*sources, *controllers)]
+
+    def _of_nodes(self, events: EventRecorder, sources: "_Sources") -> tuple[_Runs, ...]:
+        client, pods, nodes = self._client, sources.pods, sources.nodes
+        lifecycle = NodeLifecycle(
+            client,
+            events,
+            nodes=nodes,
+            leases=sources.leases,
+            pods=pods,
+            grace_s=self._settings.node_grace_s,
+            now_s=self._settings.now_s,
+        )
+        eviction = TaintEviction(client, events, pods=pods, nodes=nodes, now=self._settings.now)
+        return lifecycle, eviction
+
+    def _of_namespaces(self, sources: "_Sources") -> tuple[_Runs, ...]:
+        client, namespaces = self._client, sources.namespaces
+        return (
+            NamespaceController(client, namespaces=namespaces, kinds=(*OWNED_KINDS, kube.EVENTS)),
+            DefaultServiceAccounts(client, namespaces=namespaces, accounts=sources.accounts),
+        )
+
+
+class _Sources(NamedTuple):
+    """The watches that controllers share."""
+
+    pods: Source[Pod]
+    nodes: Source[Node]
+    claims: Source[ResourceClaim]
+    templates: Source[Object]
+    leases: Source[Lease]
+    namespaces: Source[Object]
+    accounts: Source[Object]
+
+    @classmethod
+    def of(cls, client: KubeClient) -> "_Sources":
+        return cls(
+            pods=Source(client, PODS),
+            nodes=Source(client, NODES),
+            claims=Source(client, kube.RESOURCE_CLAIMS),
+            templates=Source(client, kube.RESOURCE_CLAIM_TEMPLATES),
+            leases=Source(client, kube.LEASES),
+            namespaces=Source(client, kube.NAMESPACES),
+            accounts=Source(client, kube.SERVICE_ACCOUNTS),
+        )

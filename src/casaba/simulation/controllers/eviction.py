@@ -20,6 +20,10 @@ _CONDITION = {
 }
 
 
+_LONGEST_S = 10 * 365 * 86_400
+"""Longer tolerations are for ever: dates have an end."""
+
+
 def stays_until(
     taints: Iterable[Taint], tolerations: Iterable[Toleration], now: datetime
 ) -> datetime | None:
@@ -33,10 +37,12 @@ def stays_until(
     if any(not is_tolerated(taint, tolerations) for taint in evicting):
         return now
     ends = [
-        _added(taint, now) + timedelta(seconds=max(0, toleration.toleration_seconds))
+        _added(taint, now) + timedelta(seconds=max(0, seconds))
         for taint in evicting
         for toleration in tolerations
-        if tolerates(toleration, taint) and toleration.toleration_seconds is not None
+        if tolerates(toleration, taint)
+        and (seconds := toleration.toleration_seconds) is not None
+        and seconds <= _LONGEST_S
     ]
     return min(ends, default=None)
 

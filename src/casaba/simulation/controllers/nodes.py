@@ -16,9 +16,10 @@ from casaba.simulation.controllers.node_health import (
     with_wanted_taints,
 )
 from casaba.simulation.workloads.following import Change, Source
-from casaba.simulation.workloads.objects import NODES, PODS, Node, Pod
+from casaba.simulation.workloads.objects import NODES, Node, Pod
 from casaba.simulation.workloads.references import about_node
 from casaba.simulation.workloads.times import utc_now
+from casaba.simulation.workloads.writing import patch_pod_status
 from casaba.wire.kubernetes import Lease
 
 log = logging.getLogger(__name__)
@@ -121,20 +122,12 @@ class NodeLifecycle:
         )
 
     async def _mark_pods(self, node: str) -> None:
-        for key, pod in list(self._pods.objects.items()):
+        for pod in list(self._pods.objects.values()):
             ready = [c for c in pod.status.conditions if c.type == "Ready" and c.status == "True"]
             if pod.spec.node_name != node or not ready:
                 continue
             condition = {"type": "Ready", "status": "False", "lastTransitionTime": utc_now()}
             try:
-                await self._client.patch(
-                    PODS,
-                    key.name,
-                    {"status": {"conditions": [condition]}},
-                    namespace=key.namespace,
-                    subresource="status",
-                    strategic=True,
-                    uid=pod.metadata.uid,
-                )
+                await patch_pod_status(self._client, pod, {"conditions": [condition]})
             except NotFound:
                 continue

@@ -86,10 +86,11 @@ class OwnerGraph:
     def remove(self, uid: str) -> None:
         """An object is gone; what it owned is still known as its own."""
         item = self._items.pop(uid, None)
-        for owner in item.metadata.owner_references if item else ():
-            self._dependents[owner.uid].discard(uid)
-            if not self._dependents[owner.uid]:
-                del self._dependents[owner.uid]
+        owners = {owner.uid for owner in item.metadata.owner_references} if item else set()
+        for owner in owners:
+            self._dependents[owner].discard(uid)
+            if not self._dependents[owner]:
+                del self._dependents[owner]
 
     def item(self, uid: str) -> Item | None:
         """An object, None if it is not there."""

@@ -5,6 +5,7 @@ from typing import Any
 from casaba.kube import KubeClient, NotFound
 from casaba.simulation.workloads.objects import PODS, Pod
 from casaba.simulation.workloads.times import utc_now
+from casaba.simulation.workloads.writing import patch_pod_status
 
 
 async def mark_failed_and_delete(
@@ -37,12 +38,4 @@ async def _write_status(
 ) -> None:
     if condition is not None:
         status = {**status, "conditions": [{**condition, "lastTransitionTime": utc_now()}]}
-    await client.patch(
-        PODS,
-        pod.metadata.name,
-        {"status": status},
-        namespace=pod.metadata.namespace,
-        subresource="status",
-        strategic=True,
-        uid=pod.metadata.uid,
-    )
+    await patch_pod_status(client, pod, status)

@@ -103,8 +103,7 @@ def check_answer(call: str, asked: Sequence[ClaimReference], errors: Mapping[str
         if uid not in names:
             raise ClaimsNotReady(f"{call} returned result for unknown claim UID {uid}")
         if error:
-            kind = "ResourceClaim" if call == "NodePrepareResources" else "claim"
-            raise ClaimsNotReady(f"{call} failed for {kind} {names[uid]}: {error}")
+            raise ClaimsNotReady(f"{call} failed for ResourceClaim {names[uid]}: {error}")
     if missing := len(names) - len(errors):
         raise ClaimsNotReady(f"{call} skipped {missing} ResourceClaims")
 
@@ -112,12 +111,12 @@ def check_answer(call: str, asked: Sequence[ClaimReference], errors: Mapping[str
 def devices_for(state: ClaimState, request: str) -> Iterator[tuple[str, AnsweredDevice]]:
     """(driver, device) of a claim, for one request or, if it is empty, for all.
 
-    A request of a container is a base name: it also means `main/sub` of a firstAvailable one.
+    A container can't name `main/sub` of a firstAvailable request, and an answer's names are taken
+    as they are: a driver must answer `main`.
     """
     for driver, devices in state.drivers.items():
         for device in devices:
-            bases = [name.partition("/")[0] for name in device.requests]
-            if not request or not bases or request in bases:
+            if not request or not device.requests or request in device.requests:
                 yield driver, device
 
 

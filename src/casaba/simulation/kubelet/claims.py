@@ -60,6 +60,7 @@ class PodClaims:
     async def prepare(self, pod: Object) -> None:
         """All claims of a pod, with one call for each driver; raises ClaimsNotReady.
 
+        Two pods that come at once both ask for the claim that they share, as in the kubelet.
         Also raises HostError when the checkpoint can't be written. May be tried again, also if
         cancelled.
         """
@@ -68,10 +69,10 @@ class PodClaims:
         plugins = {driver: self._plugin(driver) for driver in drivers}
         async with self._locked(map(_key, claims)):
             batches = self._remember(pod["metadata"]["uid"], claims, plugins)
-            for plugin, references in batches.items():
-                answers = await self._call_prepare(plugin, references)
-                self._note_answers(plugin.driver, references, answers)
-            self._mark_prepared(map(_key, claims))
+        for plugin, references in batches.items():
+            answers = await self._call_prepare(plugin, references)
+            self._note_answers(plugin.driver, references, answers)
+        self._mark_prepared(map(_key, claims))
 
     async def unprepare(self, pod_uid: str) -> None:
         """Give back what a pod used; a claim that others use too stays. Raises ClaimsNotReady.
@@ -101,7 +102,7 @@ class PodClaims:
 
     @asynccontextmanager
     async def _locked(self, keys: Iterable[ClaimKey]) -> AsyncIterator[None]:
-        """One pod at a time deals with a claim: what two share is prepared once."""
+        """A claim that is being given back is not taken meanwhile."""
         async with AsyncExitStack() as stack:
             for key in sorted(set(keys)):
                 await stack.enter_async_context(self._locks.of(key))
@@ -206,7 +207,7 @@ class PodClaims:
             connection = self._plugins.plugin(driver).connection
             errors = await connection.unprepare(references, self._timeout_s)
         except DriverNotRegistered as error:
-            raise ClaimsNotReady(f"get gRPC client for DRA driver {driver}: {error}") from error
+            raise ClaimsNotReady(str(error)) from error
         except PluginCallFailed as error:
             raise ClaimsNotReady(f"NodeUnprepareResources: {error}") from error
         rules.check_answer("NodeUnprepareResources", references, errors)

@@ -26,6 +26,7 @@ from casaba.simulation.kubelet.container_states import (
     exit_reason,
 )
 from casaba.simulation.kubelet.container_words import ContainerNotConfigurable
+from casaba.simulation.kubelet.image_names import InvalidImageName
 from casaba.simulation.kubelet.logs import ContainerLog
 from casaba.simulation.kubelet.processes import (
     ContainerProcess,
@@ -41,6 +42,7 @@ CREATE_RETRY_S = 10.0
 _REASONS: tuple[tuple[type[CasabaError], str], ...] = (
     (ContainerNotConfigurable, "CreateContainerConfigError"),
     (ContainerNotCreatable, "CreateContainerError"),
+    (InvalidImageName, "InvalidImageName"),
 )
 
 
@@ -109,18 +111,23 @@ class ContainerLoop:
     async def _ordered(self, context: ContainerContext) -> ProcessOrder | None:
         """What to run, in the end; None if the pod is to end before it is known."""
         while True:
-            image = self.container["image"]
-            text = f'Container image "{image}" already present on machine'
-            context.say("Normal", "Pulled", f"{text} and can be accessed by the pod")
             try:
                 return await context.make_order()
             except CasabaError as error:
-                reason = next((word for kind, word in _REASONS if isinstance(error, kind)), "")
-                self._enter(Waiting(reason=reason or "CreateContainerError", message=str(error)))
-                context.say("Warning", "Failed", f"Error: {error}")
-                context.changed()
+                self._refuse(error, context)
             if await stopped_within(context.stopping, CREATE_RETRY_S):
                 return None
+
+    def _refuse(self, error: CasabaError, context: ContainerContext) -> None:
+        """Tell why the container can't be made."""
+        reason = next((word for kind, word in _REASONS if isinstance(error, kind)), "")
+        self._enter(Waiting(reason=reason or "CreateContainerError", message=str(error)))
+        told = str(error)
+        if isinstance(error, InvalidImageName):
+            context.say("Warning", "InspectFailed", told)
+            told = reason
+        context.say("Warning", "Failed", f"Error: {told}")
+        context.changed()
 
     async def _run_once(self, order: ProcessOrder, context: ContainerContext) -> bool:
         """Run it to its end; whether it is to run again."""

@@ -21,10 +21,14 @@ from casaba.simulation.kubelet.container_words import (
     Sources,
     sources_of,
 )
+from casaba.simulation.kubelet.image_names import check_image_name, image_told
 from casaba.simulation.kubelet.processes import ProcessOrder
 from casaba.simulation.kubelet.volumes import container_mounts, decoded_source, volume_sources
 
 Object = Mapping[str, Any]
+
+NOT_SIMULATED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
+"""Fields of a container that change nothing here; who sets them is told so."""
 
 _RESOURCES = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS}
 
@@ -60,11 +64,15 @@ class ContainerOrders:
         say: Callable[[str, str, str], None],
     ) -> ProcessOrder:
         """What the container is to run now; raises CasabaError when it can't be made."""
+        check_image_name(container["image"])
+        say("Normal", "Pulled", image_told(container["image"], self._settings.images))
         sources = await self._read(pod, {*sources_of(pod), *volume_sources(pod)})
         edits = await self._edits(pod, container)
         if edits.hooks:
             text = "not run by the simulated kubelet: CDI hooks"
             say("Normal", "HooksLeftOut", f"{text} {'; '.join(edits.hooks)}")
+        if left_out := [field for field in NOT_SIMULATED if container.get(field)]:
+            say("Normal", "LeftOut", f"the simulated kubelet knows no {', '.join(left_out)}")
         own = self._folder / "containers" / container["name"]
         folders = ContainerFolders(view=own / "view", scratch=own / "root")
         make_folder(folders.scratch)

@@ -15,7 +15,6 @@ from asyncio import TaskGroup
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from casaba.aiokit.guarded import run_guarded
 from casaba.errors import CasabaError
 from casaba.kube import PODS, Conflict, KubeError, NotFound
 from casaba.simulation.kubelet.container_loop import stopped_within
@@ -30,14 +29,13 @@ log = logging.getLogger(__name__)
 
 _PODS = PODS.decoded_as(dict)
 
+GIVE_BACK_RETRY_S = 2.0
+"""At most, between two tries to unprepare; a change of the pod is a reason to try, too."""
+
 DELETE_RETRY_S = 1.0
 FINAL_PHASES = ("Succeeded", "Failed")
 
 Object = Mapping[str, Any]
-
-
-class _PodStopping(Exception):
-    """The pod is to end."""
 
 
 class PodWorker:
@@ -109,24 +107,18 @@ class PodWorker:
     async def _achieved(
         self, attempt: Callable[[], Coroutine[Any, Any, None]], reason: str, prefix: str
     ) -> bool:
-        """Try it until it works; False if the pod is to end before."""
+        """Try it until it works; False if the pod is to end. A driver at work is waited for."""
         while not self._stopping.is_set():
             self._edited.clear()
             try:
-                await run_guarded(attempt(), self._raise_when_stopping())
-            except _PodStopping:
-                return False
+                await attempt()
             except CasabaError as error:
                 message = f"{prefix}{error}"
                 self._node.events.about_pod(self.pod, "Warning", reason, message)
             else:
-                return True
-            await self._worth_another_try()
+                return not self._stopping.is_set()
+            await stopped_within(self._edited, self._node.settings.retry_s)
         return False
-
-    async def _raise_when_stopping(self) -> None:
-        await self._stopping.wait()
-        raise _PodStopping
 
     async def _mount(self) -> None:
         await self.containers.orders.check_volumes(self.pod, isolated=self._node.isolated)
@@ -144,13 +136,10 @@ class PodWorker:
             except CasabaError as error:
                 name = self.pod["metadata"]["name"]
                 log.warning("pod.not_unprepared", extra={"pod": name, "reason": str(error)})
-                await self._worth_another_try()
+                retry_s = min(self._node.settings.retry_s, GIVE_BACK_RETRY_S)
+                await stopped_within(self._edited, retry_s)
             else:
                 return
-
-    async def _worth_another_try(self) -> None:
-        """Until a while is over, or somebody changes the pod."""
-        await stopped_within(self._edited, self._node.settings.retry_s)
 
     async def _tell_end(self) -> None:
         """Until the server knows the final phase."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from casaba.net.dra_client import AnsweredDevice
 from casaba.net.pod_resources import ClaimInUse, DeviceInUse, PodInUse
 from casaba.simulation.kubelet.claims import ClaimUse, PodClaims
 from casaba.simulation.kubelet.pod_worker import PodWorker
@@ -21,14 +22,24 @@ def pods_in_use(workers: Iterable[PodWorker], claims: PodClaims) -> Iterator[Pod
 
 
 def _claim(use: ClaimUse) -> ClaimInUse:
+    """All devices of the claim, also those of other requests, as Kubernetes 1.36 tells them."""
     devices = tuple(
-        DeviceInUse(
+        device
+        for driver, answered in use.claim.drivers.items()
+        for device in _devices(driver, answered)
+    )
+    return ClaimInUse(namespace=use.claim.namespace, name=use.claim.name, devices=devices)
+
+
+def _devices(driver: str, answered: Iterable[AnsweredDevice]) -> Iterator[DeviceInUse]:
+    """Each has the CDI ids of those before it too, as in Kubernetes 1.36."""
+    cdi_ids: tuple[str, ...] = ()
+    for device in answered:
+        cdi_ids += device.cdi_ids
+        yield DeviceInUse(
             driver=driver,
             pool=device.pool,
             device=device.device,
-            cdi_ids=device.cdi_ids,
+            cdi_ids=cdi_ids,
             share_id=device.share_id,
         )
-        for driver, device in use.devices()
-    )
-    return ClaimInUse(namespace=use.claim.namespace, name=use.claim.name, devices=devices)

@@ -30,6 +30,8 @@ class AssumedClaims(Mapping[ObjectKey, ResourceClaim]):
     def assume(self, claim: ResourceClaim) -> None:
         """An answer of the server showed the claim like this."""
         key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        if key not in self._watched:
+            return  # the watch has told that it is gone
         known = self._newer.get(key)
         if known is None or _is_newer(claim, known) or known.metadata.uid != claim.metadata.uid:
             self._newer[key] = claim

@@ -18,6 +18,7 @@ from casaba.simulation.scheduler.patience import until_answered
 from casaba.simulation.scheduler.state import SchedulerState
 from casaba.simulation.workloads.claim_names import FINALIZER, is_reserved_for
 from casaba.simulation.workloads.objects import PODS, Pod
+from casaba.simulation.workloads.writing import patch_claim, user_of_claim
 from casaba.wire.kubernetes import AllocationResult, ResourceClaim
 
 log = logging.getLogger(__name__)
@@ -54,10 +55,7 @@ class Binder:
             )
 
     async def bind(self, pod: Pod, placed: Placed) -> None:
-        """
-        Raises:
-            NotBound: and nothing of the placement is counted any more.
-        """
+        """Write the placement; raises NotBound, and nothing of it is counted any more then."""
         try:
             for claim, allocation in placed.allocations:
                 await self._write(pod, claim, allocation)
@@ -100,13 +98,15 @@ class Binder:
             return claim
         if allocation and FINALIZER not in claim.metadata.finalizers:
             finalizers = [*claim.metadata.finalizers, FINALIZER]
-            claim = await self._patch(claim, {"metadata": {"finalizers": finalizers}}, None)
-        return await self._patch(claim, {"status": self._status(pod, claim, allocation)}, "status")
+            patch = {"metadata": {"finalizers": finalizers}}
+            claim = await patch_claim(self._client, claim, patch)
+        patch = {"status": self._status(pod, claim, allocation)}
+        return await patch_claim(self._client, claim, patch, "status")
 
     def _status(
         self, pod: Pod, claim: ResourceClaim, allocation: AllocationResult | None
     ) -> dict[str, Any]:
-        users = [*msgspec.to_builtins(claim.status.reserved_for), _user(pod)]
+        users = [*msgspec.to_builtins(claim.status.reserved_for), user_of_claim(pod)]
         if allocation is None:
             return {"reservedFor": users}
         stamped = msgspec.structs.replace(allocation, allocation_timestamp=self._timestamp())
@@ -174,20 +174,6 @@ class Binder:
         for claim, _ in placed.allocations:
             self._state.in_flight.pop(claim.metadata.uid, None)
 
-    async def _patch(
-        self, claim: ResourceClaim, patch: dict[str, Any], subresource: str | None
-    ) -> ResourceClaim:
-        meta = claim.metadata
-        return await self._client.patch(
-            RESOURCE_CLAIMS,
-            meta.name,
-            patch,
-            namespace=meta.namespace,
-            subresource=subresource,
-            uid=meta.uid,
-            resource_version=meta.resource_version,
-        )
-
     async def _read(self, claim: ResourceClaim) -> ResourceClaim:
         meta = claim.metadata
         return await self._client.get(RESOURCE_CLAIMS, meta.name, namespace=meta.namespace)
@@ -201,7 +187,3 @@ def _check_still(claim: ResourceClaim, *, to_allocate: bool) -> None:
         raise NotBound(f"{_PRE_BIND}: {name} got allocated elsewhere in the meantime")
     if not to_allocate and claim.status.allocation is None:
         raise NotBound(f"{_PRE_BIND}: {name} got deallocated elsewhere in the meantime")
-
-
-def _user(pod: Pod) -> dict[str, str]:
-    return {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}

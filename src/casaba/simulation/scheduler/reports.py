@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from casaba.kube import EventRecorder, KubeClient, KubeError
-from casaba.simulation.workloads.objects import PODS, Pod
+from casaba.simulation.workloads.objects import Pod
 from casaba.simulation.workloads.references import about_pod
+from casaba.simulation.workloads.writing import patch_pod_status
 
 log = logging.getLogger(__name__)
 
@@ -65,15 +66,7 @@ class PodReports:
         if known is None or known.status != "False":
             condition["lastTransitionTime"] = self._timestamp()
         try:
-            await self._client.patch(
-                PODS,
-                pod.metadata.name,
-                {"status": {"conditions": [condition]}},
-                namespace=pod.metadata.namespace,
-                subresource="status",
-                strategic=True,
-                uid=pod.metadata.uid,
-            )
+            await patch_pod_status(self._client, pod, {"conditions": [condition]})
         except KubeError as error:
             log.warning(
                 "pod.condition_not_written",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from casaba.aiokit.locks import KeyedLocks
-from casaba.kube import RESOURCE_CLAIMS, EventRecorder, KubeClient, KubeError, ObjectKey
+from casaba.kube import EventRecorder, KubeClient, KubeError, ObjectKey
 from casaba.simulation.scheduler.binding import Binder, NotBound
 from casaba.simulation.scheduler.decision import (
     Decision,
@@ -29,6 +29,7 @@ from casaba.simulation.scheduler.reports import PodReports
 from casaba.simulation.scheduler.state import SchedulerState
 from casaba.simulation.workloads.objects import Pod
 from casaba.simulation.workloads.times import utc_now
+from casaba.simulation.workloads.writing import patch_claim
 from casaba.wire.kubernetes import ResourceClaim
 
 log = logging.getLogger(__name__)
@@ -157,16 +158,9 @@ class SimulatedScheduler:
 
     async def _deallocate(self, claim: ResourceClaim) -> None:
         """The watch will tell of it, which wakes the pod."""
-        meta = claim.metadata
+        status = {"allocation": None, "reservedFor": None, "devices": None}
         try:
-            await self._client.patch(
-                RESOURCE_CLAIMS,
-                meta.name,
-                {"status": {"allocation": None, "reservedFor": None, "devices": None}},
-                namespace=meta.namespace,
-                subresource="status",
-                uid=meta.uid,
-                resource_version=meta.resource_version,
-            )
+            await patch_claim(self._client, claim, {"status": status}, "status")
         except KubeError as error:
-            log.warning("claim.not_deallocated", extra={"claim": meta.name, "reason": str(error)})
+            name = claim.metadata.name
+            log.warning("claim.not_deallocated", extra={"claim": name, "reason": str(error)})

@@ -96,7 +96,6 @@ class Condition(Wire, frozen=True):
     reason: str = ""
     message: str = ""
     last_heartbeat_time: str | None = None
-    last_transition_time: str | None = None
 
 
 class PodStatus(Wire, frozen=True):

@@ -78,20 +78,10 @@ class Pod(Wire, frozen=True):
     status: PodStatus = PodStatus()
 
 
-class ObjectReference(Wire, frozen=True):
-    """What an event is about."""
-
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-
-
 class Event(Wire, frozen=True):
     """A line in `kubectl describe`."""
 
     metadata: ObjectMeta
-    involved_object: ObjectReference
     type: str = ""
     reason: str = ""
     message: str = ""

@@ -147,7 +147,6 @@ class DeviceClassSpec(Wire, frozen=True):
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[DeviceClassConfig, ...] = ()
-    extended_resource_name: str | None = None
 
 
 class DeviceClass(Wire, frozen=True):

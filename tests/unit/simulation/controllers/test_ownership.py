@@ -111,3 +111,10 @@ def test_dependents_are_known_after_their_owner_is_gone() -> None:
     assert known.dependents("parent") == (child,)
     known.put(item("child"))
     assert known.dependents("parent") == ()
+
+
+def test_an_owner_that_is_named_twice_is_one() -> None:
+    made = graph(item("a", owner("x"), owner("x")))
+    made.put(item("a", owner("x")))
+    made.remove("a")
+    assert made.dependents("x") == ()

@@ -1,9 +1,8 @@
 """Rules for a device's capacity and for how it may be requested (KEP 5075, as in 1.36)."""
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING
 
-from casaba.simulation.api_server.quantities import canonical, parsed, plus
+from casaba.model.quantity import parse, quantity
 from casaba.simulation.api_server.requests import Object
 from casaba.simulation.api_server.validation.fields import (
     Errors,
@@ -51,16 +50,16 @@ def _policy_errors(capacity: str, policy: Object, path: str) -> Errors:
 
 def _values_errors(default: str, capacity: str, values: Sequence[str], path: str) -> Errors:
     for index in range(1, len(values)):
-        if parsed(values[index - 1]) > parsed(values[index]):
+        if _amount(values[index - 1]) > _amount(values[index]):
             detail = "values must be sorted in ascending order"
             yield invalid(f"{path}[{index}]", values[index], detail)
 
     def too_large(value: str, place: str) -> Errors:
-        if parsed(value) > parsed(capacity):
+        if _amount(value) > _amount(capacity):
             yield invalid(place, value, f"option is larger than capacity value: {capacity}")
 
-    yield from listed(path, values, VALID_VALUES, too_large, lambda value: str(_whole(value)))
-    if len(values) > VALID_VALUES or parsed(default) not in map(parsed, values):
+    yield from listed(path, values, VALID_VALUES, too_large, lambda value: str(parse(value)))
+    if len(values) > VALID_VALUES or _amount(default) not in map(_amount, values):
         yield invalid(path, default, "default value is not valid according to the requestPolicy")
 
 
@@ -69,9 +68,9 @@ def _range_errors(default: str, capacity: str, range_: Object, path: str) -> Err
         yield required(f"{path}.min", "required when validRange is defined")
         return
     least, most, step = range_["min"], range_.get("max"), range_.get("step")
-    if parsed(least) > parsed(capacity):
+    if _amount(least) > _amount(capacity):
         yield invalid(f"{path}.min", least, f"min is larger than capacity value: {capacity}")
-    if parsed(default) < parsed(least):
+    if _amount(default) < _amount(least):
         yield invalid(f"{path}.min", default, f"default is less than min: {least}")
     if most is not None:
         yield from _most_errors(default, capacity, least, most, f"{path}.max")
@@ -80,18 +79,18 @@ def _range_errors(default: str, capacity: str, range_: Object, path: str) -> Err
 
 
 def _most_errors(default: str, capacity: str, least: str, most: str, path: str) -> Errors:
-    if parsed(least) > parsed(most):
+    if _amount(least) > _amount(most):
         yield invalid(path, least, f"min is larger than max: {most}")
-    if parsed(most) > parsed(capacity):
+    if _amount(most) > _amount(capacity):
         yield invalid(path, most, f"max is larger than capacity value: {capacity}")
-    if parsed(default) > parsed(most):
+    if _amount(default) > _amount(most):
         yield invalid(path, default, f"default is more than max: {most}")
 
 
 def _step_errors(default: str, capacity: str, range_: Object, path: str) -> Errors:
     least, most, step = range_["min"], range_.get("max"), range_["step"]
-    first = plus(least, step)
-    if parsed(first) > parsed(capacity):
+    first = quantity(least) + quantity(step)
+    if first.nanos > _amount(capacity):
         yield invalid(path, step, f"one step {first} is larger than capacity value: {capacity}")
     for value in (default, most):
         if value is not None and not _is_reached(value, least, step):
@@ -101,9 +100,9 @@ def _step_errors(default: str, capacity: str, range_: Object, path: str) -> Erro
 
 def _is_reached(value: str, least: str, step: str) -> bool:
     # The real server divides by zero here; a step of nothing reaches only the least.
-    distance, width = _whole(value) - _whole(least), _whole(step)
+    distance, width = parse(value) - parse(least), parse(step)
     return distance % width == 0 if width else distance == 0
 
 
-def _whole(value: str) -> int:
-    return int(parsed(canonical(value)).to_integral_value(rounding=ROUND_CEILING))
+def _amount(text: str) -> int:
+    return quantity(text).nanos

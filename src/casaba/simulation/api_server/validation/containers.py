@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from casaba.simulation.api_server.quantities import parsed
+from casaba.model.quantity import quantity, whole
 from casaba.simulation.api_server.requests import Object
 from casaba.simulation.api_server.validation import names
 from casaba.simulation.api_server.validation.fields import (
@@ -135,9 +135,10 @@ def _is_extended(name: str) -> bool:
 
 
 def _amount_errors(path: str, name: str, amount: str) -> Errors:
-    if parsed(amount) < 0:
+    asked = quantity(amount)
+    if asked.nanos < 0:
         yield invalid(path, amount, "must be greater than or equal to 0")
-    if _is_extended(name) and parsed(amount) % 1:
+    if _is_extended(name) and asked.nanos != whole(asked.value()).nanos:
         yield invalid(path, amount, "must be an integer")
 
 
@@ -145,9 +146,9 @@ def _request_errors(path: str, name: str, amount: str, limit: str | None) -> Err
     if limit is None:
         if _is_extended(name):
             yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-    elif _is_extended(name) and parsed(amount) != parsed(limit):
+    elif _is_extended(name) and quantity(amount).nanos != quantity(limit).nanos:
         yield invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
-    elif parsed(amount) > parsed(limit):
+    elif quantity(amount).nanos > quantity(limit).nanos:
         detail = f"must be less than or equal to {name} limit of {limit}"
         yield invalid(f"{path}.requests", amount, detail)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from casaba.simulation.api_server.requests import Object
 from casaba.simulation.api_server.validation import names
-from casaba.simulation.api_server.validation.expressions import expression_errors
+from casaba.simulation.api_server.validation.expressions import selector_expression_errors
 from casaba.simulation.api_server.validation.fields import (
     Errors,
     each,
@@ -105,7 +105,7 @@ def _selector_errors(selector: Object, path: str) -> Errors:
     if len(expression.encode()) > EXPRESSION_BYTES:
         yield too_long(place, EXPRESSION_BYTES)
     else:
-        yield from expression_errors(expression, place)
+        yield from selector_expression_errors(expression, place)
 
 
 def opaque_errors(config: Object, path: str, *, stored: bool = False) -> Errors:

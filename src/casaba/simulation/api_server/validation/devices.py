@@ -55,6 +55,21 @@ def device_errors(device: Object, path: str, old: Object | None, per_device: boo
     """One device; `old` is the one of the same name before, whose taints may stay as they are."""
     yield from label_errors(device.get("name", ""), f"{path}.name")
     yield from _size_errors(device, path)
+    yield from _content_errors(device, path)
+    if old is None or old.get("taints") != device.get("taints"):
+        yield from listed(f"{path}.taints", device.get("taints", ()), TAINTS, _taint_errors)
+    yield from listed(
+        f"{path}.consumesCounters",
+        device.get("consumesCounters", ()),
+        CONSUMED_COUNTER_SETS,
+        _consumption_errors,
+        lambda consumption: consumption.get("counterSet", ""),
+    )
+    yield from _node_errors(device, path, per_device)
+    yield from binding_condition_errors(device, path)
+
+
+def _content_errors(device: Object, path: str) -> Errors:
     yield from mapped(
         f"{path}.attributes",
         device.get("attributes", {}),
@@ -70,17 +85,6 @@ def device_errors(device: Object, path: str, old: Object | None, per_device: boo
         qualified_name_errors,
         lambda capacity, place: capacity_errors(capacity, place, shared=shared),
     )
-    if old is None or old.get("taints") != device.get("taints"):
-        yield from listed(f"{path}.taints", device.get("taints", ()), TAINTS, _taint_errors)
-    yield from listed(
-        f"{path}.consumesCounters",
-        device.get("consumesCounters", ()),
-        CONSUMED_COUNTER_SETS,
-        _consumption_errors,
-        lambda consumption: consumption.get("counterSet", ""),
-    )
-    yield from _node_errors(device, path, per_device)
-    yield from binding_condition_errors(device, path)
 
 
 def _size_errors(device: Object, path: str) -> Errors:

@@ -17,7 +17,7 @@ def tolerations_errors(tolerations: Iterable[Object], path: str) -> Errors:
 
 def _toleration_errors(toleration: Object, path: str) -> Errors:
     key, operator = toleration.get("key", ""), toleration.get("operator", "")
-    effect, value = toleration.get("effect", ""), toleration.get("value", "")
+    effect = toleration.get("effect", "")
     if key:
         yield from each(f"{path}.key", names.qualified(key), key)
     elif operator != "Exists":
@@ -29,15 +29,17 @@ def _toleration_errors(toleration: Object, path: str) -> Errors:
     if "tolerationSeconds" in toleration and effect != "NoExecute":
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         yield invalid(f"{path}.effect", effect, detail)
-    if operator in ("Equal", ""):
-        if told := ";".join(names.label_value(value)):
-            yield invalid(f"{path}.operator", value, told)
-    elif operator == "Exists":
-        if value:
-            yield invalid(
-                f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"
-            )
-    else:
-        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+    yield from _operator_errors(f"{path}.operator", operator, toleration.get("value", ""))
     if effect and effect not in _EFFECTS:
         yield not_supported(f"{path}.effect", effect, _EFFECTS)
+
+
+def _operator_errors(path: str, operator: str, value: str) -> Errors:
+    if operator in ("Equal", ""):
+        if told := ";".join(names.label_value(value)):
+            yield invalid(path, value, told)
+    elif operator == "Exists":
+        if value:
+            yield invalid(path, value, "value must be empty when `operator` is 'Exists'")
+    else:
+        yield not_supported(path, operator, ("Equal", "Exists"))

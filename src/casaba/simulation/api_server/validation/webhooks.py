@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from casaba.simulation.api_server.requests import Object
 from casaba.simulation.api_server.validation import names
+from casaba.simulation.api_server.validation.expressions import condition_expression_errors
 from casaba.simulation.api_server.validation.fields import (
     Errors,
     duplicate,
@@ -12,6 +13,7 @@ from casaba.simulation.api_server.validation.fields import (
     invalid,
     not_supported,
     required,
+    too_many,
 )
 from casaba.simulation.api_server.validation.selectors import label_selector_errors
 
@@ -141,11 +143,13 @@ def _service_errors(service: Object, path: str) -> Errors:
 
 
 def _conditions_errors(conditions: Sequence[Object], path: str) -> Errors:
+    if len(conditions) > MATCH_CONDITIONS:
+        yield too_many(path, len(conditions), MATCH_CONDITIONS)
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         place, name = f"{path}[{index}]", condition.get("name", "")
-        if not condition.get("expression", "").strip():
-            yield required(f"{place}.expression")
+        expression = condition.get("expression", "")
+        yield from condition_expression_errors(expression, f"{place}.expression")
         if not name:
             yield required(f"{place}.name")
             continue
