@@ -8,17 +8,15 @@ import ctypes
 import json
 import os
 import socket
-import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from casaba.aiokit import running_beside
 from casaba.simulation.authority import ClusterAuthority
 from tests.conformance.api_server.door import Answer, ApiDoor, Object
 from tests.conformance.api_server.objects import config_map
@@ -134,35 +132,23 @@ async def webhook_at(
     app.router.add_post("/{path:.*}", webhook._answer)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0)
     await runner.setup()
-    assert runner.server
+    context = authority.server_context(names)
+    await web.SockSite(runner, listener, ssl_context=context).start()
     try:
-        with listener:
-            async with running_beside(
-                _serving(listener, runner.server, authority.server_context(names))
-            ):
-                yield webhook
+        yield webhook
     finally:
         for event in webhook.held.values():
             event.set()
+        _break_connections(runner)
         await runner.cleanup()
 
 
-async def _serving(listener: socket.socket, server: web.Server, tls: ssl.SSLContext) -> None:
-    """Accept connections; those that have not shaken hands when we are cancelled end, too.
-
-    asyncio's own servers forget them, and some clients here break off in the middle.
-    """
-    loop = asyncio.get_running_loop()
-    listener.setblocking(False)
-
-    async def shake_hands(connection: socket.socket) -> None:
-        with suppress(OSError):
-            await loop.connect_accepted_socket(server, connection, ssl=tls)
-
-    async with asyncio.TaskGroup() as group:
-        while True:
-            connection, _ = await loop.sock_accept(listener)
-            group.create_task(shake_hands(connection))
+def _break_connections(runner: web.AppRunner) -> None:
+    """Without a farewell, which a client might not answer before the test's loop has ended."""
+    assert runner.server
+    for connection in runner.server.connections:
+        if connection.transport:
+            connection.transport.abort()
 
 
 def listener_in(network_namespace: Path | None) -> socket.socket:
