@@ -17,6 +17,9 @@ log = logging.getLogger(__name__)
 FIRST_RETRY_S = 0.005
 LAST_RETRY_S = 60.0
 
+OVERTAKEN_LIMIT_S = 1.0
+"""Work that is overtaken until its back-off is as long as this does not just have bad luck."""
+
 
 class QueueClosed(Exception):
     """The queue was shut down and all its keys have been handed out."""
@@ -33,9 +36,20 @@ class WorkQueue(Generic[K]):
     Every key that was added is handed out after that, whatever else happens.
     """
 
-    def __init__(self, *, first_retry_s: float = FIRST_RETRY_S, last_retry_s: float = LAST_RETRY_S):
+    def __init__(
+        self,
+        *,
+        first_retry_s: float = FIRST_RETRY_S,
+        last_retry_s: float = LAST_RETRY_S,
+        overtaken: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """`overtaken` are errors of work that only say that what it had read is old.
+
+        They count as failures only if they go on.
+        """
         self._first_retry_s = first_retry_s
         self._last_retry_s = last_retry_s
+        self._overtaken = overtaken
         self._order: deque[K] = deque()
         self._waiting: set[K] = set()
         self._in_work: set[K] = set()
@@ -158,13 +172,8 @@ class WorkQueue(Generic[K]):
             raise
         except Exception as error:  # one key must not stop the others
             delay_s = self.retry(key)
-            expected = isinstance(error, CasabaError)
-            log.log(
-                logging.WARNING if expected else logging.ERROR,
-                "work.failed",
-                exc_info=not expected,
-                extra={"key": str(key), "error": str(error), "retry_in_s": round(delay_s, 3)},
-            )
+            is_news = isinstance(error, self._overtaken) and delay_s < OVERTAKEN_LIMIT_S
+            _log_error(key, error, delay_s, is_news=is_news)
             return
         self.reset(key)
         if again_in_s is not None:
@@ -178,3 +187,14 @@ class WorkQueue(Generic[K]):
     def _add_due(self, key: K) -> None:
         del self._later[key]
         self.add(key)
+
+
+def _log_error(key: Hashable, error: Exception, delay_s: float, *, is_news: bool) -> None:
+    expected = isinstance(error, CasabaError)
+    failed = logging.WARNING if expected else logging.ERROR
+    log.log(
+        logging.DEBUG if is_news else failed,
+        "work.overtaken" if is_news else "work.failed",
+        exc_info=not expected,
+        extra={"key": str(key), "error": str(error), "retry_in_s": round(delay_s, 3)},
+    )

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from casaba.simulation.api_server.server import SimulatedApiServer
 Object = dict[str, Any]
 
 TIMEOUT = aiohttp.ClientTimeout(total=10)
+
+SERVER_LOGGERS = ("aiohttp.server", "casaba.simulation.api_server.http_door")
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,12 @@ def door_of(server: SimulatedApiServer, username: str, *groups: str) -> Door:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[SimulatedApiServer]:
+async def server(caplog: pytest.LogCaptureFixture) -> AsyncIterator[SimulatedApiServer]:
+    """What clients do, and what goes wrong as planned, must not look like its own failure."""
     async with SimulatedApiServer() as server:
         yield server
+    failures = [one for one in caplog.get_records("call") if one.name in SERVER_LOGGERS]
+    assert not [one.getMessage() for one in failures if one.levelno >= logging.ERROR]
 
 
 @pytest.fixture

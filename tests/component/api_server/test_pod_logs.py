@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -27,7 +28,17 @@ class Kubelet:
         self.asked.append((request.path, dict(request.query), names["commonName"]))
         if request.query.get("previous"):
             return web.Response(status=400, text="previous terminated container not found")
+        if request.query.get("follow"):
+            return await self._break_off(request)
         return web.Response(text="one\ntwo\n")
+
+    async def _break_off(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one\n")
+        assert request.transport
+        request.transport.close()
+        return response
 
 
 @pytest.fixture
@@ -71,6 +82,15 @@ async def test_logs_are_passed_through(door: Door, kubelet: Kubelet) -> None:
     assert logs.headers["Content-Type"] == "text/plain"
     query = {"tailLines": "5", "timestamps": "true"}
     assert kubelet.asked == [("/containerLogs/default/a/c", query, KUBELET_CLIENT)]
+
+
+async def test_a_log_that_the_kubelet_breaks_off_is_no_whole_one(
+    door: Door, kubelet: Kubelet
+) -> None:
+    await make_node(door, kubelet.port)
+    await make_pod(door, "n", "c")
+    with pytest.raises((aiohttp.ClientError, ConnectionError)):
+        await door.ask("GET", f"{PODS}/a/log?follow=true")
 
 
 async def test_one_of_several_containers_must_be_named(door: Door, kubelet: Kubelet) -> None:

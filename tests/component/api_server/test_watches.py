@@ -213,3 +213,19 @@ async def test_a_stop_breaks_every_watch(server: SimulatedApiServer, door: Door)
         await server.stop()
         with pytest.raises((aiohttp.ClientError, ConnectionError)):
             await watcher.line()
+
+
+async def test_watchers_may_leave_in_the_midst_of_events(
+    server: SimulatedApiServer, door: Door
+) -> None:
+    async def make(first: int) -> None:
+        for number in range(first, first + 10):
+            await door.create(MAPS, f"m-{number}")
+
+    async with AsyncExitStack() as stack:
+        for _ in range(60):
+            await stack.enter_async_context(Watcher(server, door))
+        async with asyncio.TaskGroup() as group:
+            for first in range(0, 60, 10):
+                group.create_task(make(first))
+            group.create_task(stack.aclose())

@@ -246,6 +246,16 @@ class Cluster:
             subresource="status",
         )
 
+    async def deallocate(self, name: str) -> None:
+        """As whoever gives back what nobody uses."""
+        await self.client.patch(
+            CLAIMS,
+            name,
+            {"status": {"allocation": None}},
+            namespace=self.namespace,
+            subresource="status",
+        )
+
     async def finish(self, name: str, phase: str = "Succeeded") -> None:
         """As a kubelet tells that a pod has ended."""
         await self.client.patch(

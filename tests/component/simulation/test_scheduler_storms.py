@@ -1,5 +1,7 @@
 """Scheduler and controllers while much goes wrong: nothing is given twice, nothing is forgotten."""
 
+import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
@@ -7,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from casaba.kube import KubeClient, KubeConfig
+from casaba.kube import Invalid, KubeClient, KubeConfig
 from casaba.model.quantity import parse
 from casaba.simulation.api_server.faults import (
     CutStream,
@@ -181,6 +183,42 @@ def stormy_config(server: SimulatedApiServer) -> KubeConfig:
     return replace(server.admin_config(), client_certificate_pem=certificate, client_key_pem=key)
 
 
+def of_scheduler(verb: str, resource: str, subresource: str = "") -> Target:
+    return Target(
+        usernames=(STORMY,), verbs=(verb,), resources=(resource,), subresources=(subresource,)
+    )
+
+
+async def test_a_claim_that_was_given_back_unheard_is_not_taken_for_held() -> None:
+    async with (
+        SimulatedApiServer() as server,
+        KubeClient(server.admin_config()) as client,
+        KubeClient(stormy_config(server), patience_s=0) as stormy,
+        asyncio.TaskGroup() as others,
+    ):
+        cluster = Cluster(client)
+        await cluster.add_node("a", devices=1, memory=f"{CARD_GIB}Gi")
+        await cluster.create(device_class(), claim("one", memory="1Gi"))
+        bindings = of_scheduler("create", "pods", "binding")
+
+        async def deallocate() -> None:
+            with contextlib.suppress(Invalid):  # it is held again already
+                await cluster.deallocate("one")
+
+        def lose_that_it_is_given_back() -> None:
+            lost = LostAnswer(done=True, then=lambda: others.create_task(deallocate()))
+            server.faults.add(lost, of_scheduler("patch", "resourceclaims", "status"))
+            server.faults.add(Slowness(delay_s=0.5), bindings)
+
+        server.faults.add(LostAnswer(done=False, then=lose_that_it_is_given_back), bindings)
+        server.faults.add(LostEvents(count=100), of_scheduler("watch", "resourceclaims"))
+        async with running(SimulatedScheduler(stormy, FAST).run, SimulatedControllers(client).run):
+            await cluster.create(pod("user", named("one")))
+            await cluster.node_of("user")
+            assert "allocation" in (await cluster.claim("one"))["status"]
+        assert server.faults.met == 4
+
+
 @pytest.fixture(params=range(3))
 async def storm(request: pytest.FixtureRequest) -> AsyncIterator[Storm]:
     async with SimulatedApiServer() as server:
@@ -210,6 +248,15 @@ async def all_at_work(cluster: Cluster) -> None:
     await eventually(no_claims)
 
 
+async def make_every_watch_too_old(server: SimulatedApiServer) -> None:
+    """Something happens, and is forgotten, while nobody can watch."""
+    await server.stop()
+    unseen = {"name": "unseen", "namespace": "default"}
+    server.seed([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": unseen}])
+    server.compact()
+    await server.start()
+
+
 async def test_every_pod_gets_its_share_once_and_gives_it_back(storm: Storm) -> None:
     target = Target(usernames=(STORMY,))
     weather = Weather(seed=storm.random.randint(0, 999), chances=CHANCES, target=target)
@@ -231,9 +278,6 @@ async def test_what_the_watches_missed_is_learnt_from_the_next_list(storm: Storm
         await storm.act(number)
         await storm.check_shares()
     storm.server.faults.clear()
-    # Each watch is told at least once that its version is too old.
-    too_old = Refusal(code=410)
-    storm.server.faults.add(too_old, Target(usernames=(STORMY,), verbs=("watch",)), times=60)
-    await storm.server.restart()
+    await make_every_watch_too_old(storm.server)
     await eventually(storm.all_done)
     await eventually(storm.all_gone)

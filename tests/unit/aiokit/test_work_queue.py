@@ -15,6 +15,7 @@ from hypothesis.stateful import (
 )
 
 from casaba.aiokit import QueueClosed, WorkQueue
+from casaba.aiokit.work_queue import OVERTAKEN_LIMIT_S
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -99,6 +100,25 @@ async def test_serving_retries_what_failed_and_repeats_what_asks_for_it(
         await queue.serve(work, workers=2)
     assert sorted(worked) == ["again", "again", "fails once", "fails once"]
     assert [record.message for record in caplog.records] == ["work.failed"]
+
+
+@pytest.mark.parametrize(
+    ("first_retry_s", "told"), [(0.001, "work.overtaken"), (4 * OVERTAKEN_LIMIT_S, "work.failed")]
+)
+async def test_work_that_is_overtaken_fails_only_if_that_goes_on(
+    caplog: pytest.LogCaptureFixture, first_retry_s: float, told: str
+) -> None:
+    caplog.set_level(logging.DEBUG, "casaba.aiokit")
+    queue = WorkQueue[str](first_retry_s=first_retry_s, overtaken=(KeyError,))
+
+    async def work(key: str) -> None:
+        asyncio.get_running_loop().call_soon(queue.shut_down)
+        raise KeyError(key)
+
+    queue.add("a")
+    async with asyncio.timeout(5):
+        await queue.serve(work)
+    assert caplog.messages == [told]
 
 
 async def test_a_cancelled_worker_leaves_its_key_to_others() -> None:

@@ -40,7 +40,7 @@ class LostAnswer:
 
     done: bool = False
 
-    then: Callable[[], None] | None = None
+    then: Callable[[], object] | None = None
     """Called at that moment, such as to end the client too."""
 
 

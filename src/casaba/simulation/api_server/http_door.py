@@ -79,8 +79,10 @@ class HttpDoor:
         except web.HTTPRequestEntityTooLarge:
             message = f"Request entity too large: limit is {BODY_LIMIT_BYTES}"
             return refusal(ApiError(413, "RequestEntityTooLarge", message))
-        except (ConnectionError, asyncio.CancelledError):
+        except asyncio.CancelledError:
             raise
+        except ConnectionError:
+            return _broken_off(request)
         except Exception:
             log.exception("simulation.request_failed", extra={"path": request.path})
             message = "an error of the simulated API server; its log has the details"
@@ -108,7 +110,7 @@ class HttpDoor:
         await self._meet_faults(request)
         lost = self._faults.take(LostAnswer, request)
         if lost and (not lost.done or request.verb == "watch"):
-            _lose(lost, http)
+            _lose(lost)
         if request.verb == "watch":
             return await self._watch(request, http)
         if request.subresource == "log":
@@ -116,7 +118,7 @@ class HttpDoor:
         wanted = _wanted_form(request, http)
         done = await self._verbs.done(request)
         if lost:
-            _lose(lost, http)
+            _lose(lost)
         return answer(wanted, request.resource, done)
 
     def _of_path(self, http: web.BaseRequest) -> web.Response:
@@ -154,7 +156,7 @@ class HttpDoor:
             self._watches.add(stream)
             try:
                 if await stream.run():
-                    _reset(http)
+                    raise ConnectionResetError
             finally:
                 self._watches.discard(stream)
         return response
@@ -204,14 +206,17 @@ def _wanted_form(request: ResourceRequest, http: web.BaseRequest) -> Form:
     return form(accept, request.query.get("includeObject", ""), is_list=request.verb == "list")
 
 
-def _lose(lost: LostAnswer, http: web.BaseRequest) -> None:
+def _lose(lost: LostAnswer) -> None:
     if lost.then is not None:
         lost.then()
-    _reset(http)
+    raise ConnectionResetError
 
 
-def _reset(http: web.BaseRequest) -> None:
-    """End the connection as a broken network would."""
+def _broken_off(http: web.BaseRequest) -> web.Response:
+    """End the connection as a broken network would; the response reaches nobody.
+
+    An error instead of it would be logged by aiohttp as a failure of ours.
+    """
     if http.transport:
         http.transport.abort()
-    raise ConnectionResetError("cut as planned")
+    return web.Response()

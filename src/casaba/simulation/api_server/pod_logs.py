@@ -59,7 +59,10 @@ class PodLogs:
 
     @asynccontextmanager
     async def opened(self, url: str) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The kubelet's answer as it comes; raises ApiError 500 if there is none."""
+        """The kubelet's answer as it comes; raises ApiError 500 if there is none.
+
+        Reading from it raises ConnectionResetError when the kubelet goes.
+        """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_KUBELET_CONNECT_S)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             try:
@@ -69,7 +72,10 @@ class PodLogs:
             async with response:
                 if response.status >= 400:
                     raise _kubelet_refused(response.status, await response.text())
-                yield response
+                try:
+                    yield response
+                except aiohttp.ClientPayloadError as error:
+                    raise ConnectionResetError("the kubelet has broken off the log") from error
 
     def _kubelet(self, request: ResourceRequest, name: str) -> tuple[str, int]:
         node = self._store.find(_NODES, "", name) if _NODES else None

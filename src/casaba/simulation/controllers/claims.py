@@ -41,7 +41,7 @@ from casaba.simulation.workloads.claim_names import (
 from casaba.simulation.workloads.following import Change, Source
 from casaba.simulation.workloads.objects import PODS, Pod
 from casaba.simulation.workloads.references import about_pod
-from casaba.simulation.workloads.writing import patch_claim, user_of_claim
+from casaba.simulation.workloads.writing import OVERTAKEN, patch_claim, user_of_claim
 from casaba.wire.kubernetes import ResourceClaim
 
 FIELD_MANAGER = "ResourceClaimController"
@@ -71,7 +71,7 @@ class ClaimController:
         self._pods = pods
         self._claims = claims
         self._templates = templates
-        self._queue: WorkQueue[ClaimWork] = WorkQueue()
+        self._queue: WorkQueue[ClaimWork] = WorkQueue(overtaken=OVERTAKEN)
         self._made: dict[str, dict[str, str]] = {}
         """Names by entry by UID of the pod, of claims that the watch may not have told of yet."""
         self._unsure: set[str] = set()

@@ -11,6 +11,7 @@ from casaba.simulation.workloads.objects import Node, Pod, Taint, Toleration
 from casaba.simulation.workloads.references import about_pod
 from casaba.simulation.workloads.times import parsed
 from casaba.simulation.workloads.tolerations import is_tolerated, tolerates
+from casaba.simulation.workloads.writing import OVERTAKEN
 
 _CONDITION = {
     "type": "DisruptionTarget",
@@ -71,7 +72,7 @@ class TaintEviction:
         self._pods = pods
         self._nodes = nodes
         self._now = now
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(overtaken=OVERTAKEN)
         pods.listen(self._note_pod)
         nodes.listen(self._note_node)
 

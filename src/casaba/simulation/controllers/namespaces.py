@@ -7,6 +7,7 @@ from typing import Any
 from casaba.aiokit.work_queue import WorkQueue
 from casaba.kube import NAMESPACES, Conflict, Deleted, KubeClient, NotFound, ObjectKey, Resource
 from casaba.simulation.workloads.following import Change, Source
+from casaba.simulation.workloads.writing import OVERTAKEN
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class NamespaceController:
         self._client = client
         self._namespaces = namespaces
         self._kinds = tuple(kind.decoded_as(dict) for kind in kinds if kind.namespaced)
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(overtaken=OVERTAKEN)
         namespaces.listen(self._note)
 
     async def run(self) -> None:

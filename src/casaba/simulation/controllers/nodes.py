@@ -19,7 +19,7 @@ from casaba.simulation.workloads.following import Change, Source
 from casaba.simulation.workloads.objects import NODES, Node, Pod
 from casaba.simulation.workloads.references import about_node
 from casaba.simulation.workloads.times import utc_now
-from casaba.simulation.workloads.writing import patch_pod_status
+from casaba.simulation.workloads.writing import OVERTAKEN, patch_pod_status
 from casaba.wire.kubernetes import Lease
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class NodeLifecycle:
         self._now_s = now_s
         self._heartbeats: dict[str, Heartbeat] = {}
         """By UID of the node."""
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(overtaken=OVERTAKEN)
         nodes.listen(self._note_node)
         leases.listen(self._note_lease)
 

@@ -16,6 +16,7 @@ from casaba.simulation.controllers.ownership import (
     plan_collection,
 )
 from casaba.simulation.workloads.following import Change, Source
+from casaba.simulation.workloads.writing import OVERTAKEN
 
 
 class OwnerCollector:
@@ -25,7 +26,7 @@ class OwnerCollector:
         self._client = client
         resources = tuple(kind.decoded_as(Owned) for kind in kinds)
         self._graph = OwnerGraph(resources)
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(overtaken=OVERTAKEN)
         self.sources = tuple(Source(client, resource) for resource in resources)
         for source in self.sources:
             source.listen(partial(self._note, source.resource))

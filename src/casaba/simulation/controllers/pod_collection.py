@@ -8,6 +8,7 @@ from casaba.simulation.controllers.node_health import is_ready
 from casaba.simulation.controllers.removal import mark_failed_and_delete
 from casaba.simulation.workloads.following import Change, Source
 from casaba.simulation.workloads.objects import NODES, Node, Pod
+from casaba.simulation.workloads.writing import OVERTAKEN
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
@@ -51,7 +52,7 @@ class PodCollector:
         self._quarantine_s = quarantine_s
         self._in_quarantine: set[str] = set()
         """Pods by UID whose node was missing when they were last looked at."""
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(overtaken=OVERTAKEN)
         pods.listen(self._note_pod)
         nodes.listen(self._note_node)
 

@@ -5,6 +5,7 @@ from typing import Any
 from casaba.aiokit.work_queue import WorkQueue
 from casaba.kube import SERVICE_ACCOUNTS, AlreadyExists, Deleted, KubeClient, NotFound, ObjectKey
 from casaba.simulation.workloads.following import Change, Source
+from casaba.simulation.workloads.writing import OVERTAKEN
 
 DEFAULT = "default"
 
@@ -20,7 +21,7 @@ class DefaultServiceAccounts:
         self._client = client
         self._namespaces = namespaces
         self._accounts = accounts
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._queue: WorkQueue[str] = WorkQueue(overtaken=OVERTAKEN)
         namespaces.listen(self._note_namespace)
         accounts.listen(self._note_account)
 

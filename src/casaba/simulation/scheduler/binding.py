@@ -167,6 +167,7 @@ class Binder:
                 )
             except KubeError as error:
                 log.warning("claim.not_unreserved", extra={"claim": key.name, "reason": str(error)})
+                await self._look_up(claim)
             else:
                 self._state.claims.assume(freed)
 

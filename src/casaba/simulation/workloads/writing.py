@@ -5,9 +5,12 @@ All raise KubeError; a Conflict means that the object has changed, or is another
 
 from typing import Any
 
-from casaba.kube import RESOURCE_CLAIMS, KubeClient
+from casaba.kube import RESOURCE_CLAIMS, Conflict, KubeClient, NotFound
 from casaba.simulation.workloads.objects import PODS, Pod
 from casaba.wire.kubernetes import ResourceClaim
+
+OVERTAKEN = (Conflict, NotFound)
+"""Errors of a write that are only news: the object has changed since it was read, or is gone."""
 
 
 def user_of_claim(pod: Pod) -> dict[str, str]:
