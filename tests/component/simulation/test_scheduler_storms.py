@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -183,7 +184,7 @@ def stormy_config(server: SimulatedApiServer) -> KubeConfig:
     return replace(server.admin_config(), client_certificate_pem=certificate, client_key_pem=key)
 
 
-def of_scheduler(verb: str, resource: str, subresource: str = "") -> Target:
+def stormy_to(verb: str, resource: str, subresource: str = "") -> Target:
     return Target(
         usernames=(STORMY,), verbs=(verb,), resources=(resource,), subresources=(subresource,)
     )
@@ -199,7 +200,7 @@ async def test_a_claim_that_was_given_back_unheard_is_not_taken_for_held() -> No
         cluster = Cluster(client)
         await cluster.add_node("a", devices=1, memory=f"{CARD_GIB}Gi")
         await cluster.create(device_class(), claim("one", memory="1Gi"))
-        bindings = of_scheduler("create", "pods", "binding")
+        bindings = stormy_to("create", "pods", "binding")
 
         async def deallocate() -> None:
             with contextlib.suppress(Invalid):  # it is held again already
@@ -207,16 +208,42 @@ async def test_a_claim_that_was_given_back_unheard_is_not_taken_for_held() -> No
 
         def lose_that_it_is_given_back() -> None:
             lost = LostAnswer(done=True, then=lambda: others.create_task(deallocate()))
-            server.faults.add(lost, of_scheduler("patch", "resourceclaims", "status"))
+            server.faults.add(lost, stormy_to("patch", "resourceclaims", "status"))
             server.faults.add(Slowness(delay_s=0.5), bindings)
 
         server.faults.add(LostAnswer(done=False, then=lose_that_it_is_given_back), bindings)
-        server.faults.add(LostEvents(count=100), of_scheduler("watch", "resourceclaims"))
+        server.faults.add(LostEvents(count=100), stormy_to("watch", "resourceclaims"))
         async with running(SimulatedScheduler(stormy, FAST).run, SimulatedControllers(client).run):
             await cluster.create(pod("user", named("one")))
             await cluster.node_of("user")
             assert "allocation" in (await cluster.claim("one"))["status"]
         assert server.faults.met == 4
+
+
+async def test_a_claim_that_was_made_unheard_is_not_made_again() -> None:
+    async with (
+        SimulatedApiServer() as server,
+        KubeClient(server.admin_config()) as client,
+        KubeClient(stormy_config(server), patience_s=0) as stormy,
+    ):
+        cluster = Cluster(client)
+        await cluster.create(template("shares", memory="3Gi"))
+        server.faults.add(LostAnswer(done=True), stormy_to("create", "resourceclaims"))
+        server.faults.add(LostEvents(count=100), stormy_to("watch", "resourceclaims"))
+        async with running(SimulatedControllers(stormy).run):
+            await cluster.create(pod("user", templated("shares")))
+
+            async def is_told(name: str) -> bool:
+                return bool((await cluster.pod(name))["status"].get("resourceClaimStatuses"))
+
+            await eventually(partial(is_told, "user"))
+            await client.patch(
+                PODS, "user", {"metadata": {"labels": {"a": "b"}}}, namespace="default"
+            )
+            # Pods are served in the order of their changes.
+            await cluster.create(pod("next", templated("shares")))
+            await eventually(partial(is_told, "next"))
+        assert len(await cluster.claims()) == 2
 
 
 @pytest.fixture(params=range(3))

@@ -151,7 +151,7 @@ class ClaimController:
         if uid in self._unsure:
             listed = await self._client.list(RESOURCE_CLAIMS, namespace=namespace)
             self._unsure.discard(uid)
-            return made_before(pod, listed.items)
+            self._made.setdefault(uid, {}).update(made_before(pod, listed.items))
         here = [claim for key, claim in claims.items() if key.namespace == namespace]
         return {**self._made.get(uid, {}), **made_before(pod, here)}
 
