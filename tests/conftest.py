@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.cluster import build, packages
@@ -21,6 +22,12 @@ _NAME = "CASABA_TEST_BED_NAME"
 _REUSED = "CASABA_TEST_BED"
 # Kubernetes' own 50 s only make the tests of cut links slower.
 _NODE_MONITOR_GRACE_S = 20
+
+# What measures the time of examples measures the machine.
+hypothesis.settings.register_profile(
+    "casaba", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("casaba")
 
 _bed_in_use = pytest.StashKey[Bed]()
 

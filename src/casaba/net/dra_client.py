@@ -142,6 +142,12 @@ def _failures_told() -> Iterator[None]:
         ) from error
     except (OSError, ProtocolError, StreamTerminatedError) as error:
         raise PluginCallFailed(f"rpc error: code = Unavailable desc = {error}") from error
+    except AttributeError as error:
+        if error.name != "_transport":  # which grpclib takes away from a lost connection
+            raise
+        raise PluginCallFailed(
+            "rpc error: code = Unavailable desc = the connection was lost"
+        ) from error
 
 
 class _WatchedProtocol(H2Protocol):

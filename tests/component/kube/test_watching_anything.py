@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casaba.aiokit import Backoff
@@ -45,7 +45,7 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.timeout(60)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(steps=STEPS, watch_lists=st.sampled_from(["served", "refused"]))
 def test_the_cache_equals_the_server_and_every_change_is_told_once(
     steps: list[Step], watch_lists: WatchLists

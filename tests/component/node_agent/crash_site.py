@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,11 @@ class CrashSite:
             assert self.deaths <= deaths, f"{self.deaths} died instead of {deaths}"
             return self.deaths == deaths and self._is_registered()
 
+        def died(number: int) -> bool:
+            return self.deaths > number
+
+        for number in range(self.deaths, deaths):
+            await self.until(f"agent {number} has died", partial(died, number))
         await self.until(f"{deaths} agents have died and one serves", serves)
 
     async def current_agent_serves(self) -> None:

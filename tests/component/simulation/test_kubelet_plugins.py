@@ -12,6 +12,7 @@ from casaba.net.dra_sockets import DraServer, socket_paths
 from casaba.settings.host_paths import DRIVER_NAME
 from tests.component.simulation.kubelets import NODE, NodeUnderTest, shell, until
 from tests.component.simulation.plugins import DRIVER, ScriptedPlugin
+from tests.sockets import hanging_up
 
 _SLICES = RESOURCE_SLICES.decoded_as(dict)
 
@@ -141,11 +142,10 @@ async def test_what_is_no_plugin_is_left_alone(node: NodeUnderTest) -> None:
     node.settings.registry_dir.mkdir(parents=True)
     (node.settings.registry_dir / "readme").write_text("no socket")
     async with node.running():
-        server = await asyncio.start_unix_server(
-            lambda _, writer: writer.close(), node.settings.registry_dir / "deaf.sock"
-        )
-        async with server, node.plugin() as plugin:
-            assert await first_word(plugin) == ""
+        deaf = node.settings.registry_dir / "deaf.sock"
+        with hanging_up(deaf):
+            async with node.plugin() as plugin:
+                assert await first_word(plugin) == ""
 
 
 async def test_slices_are_wiped_when_the_kubelet_starts(node: NodeUnderTest) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casaba.kube import (
@@ -265,8 +265,6 @@ def test_any_history_ends_in_the_servers_state(door: OpenDoor, on_real: bool) ->
 
     @settings(
         max_examples=5 if on_real else 15,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
         database=None,
     )
     @given(history=happenings)

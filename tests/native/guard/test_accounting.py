@@ -35,7 +35,8 @@ def tenant(machine: Machine, budgets: list[Budget]) -> Iterator[Tenant]:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)
 def test_the_account_is_the_sum_of_what_is_held(

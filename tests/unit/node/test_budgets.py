@@ -13,7 +13,10 @@ from casaba.wire.region_file import REGION_BYTES
 from tests.unit.values import policies
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=30,
+)
 @given(st.lists(policies(), min_size=1, max_size=5))
 def test_limits_change_in_the_file_that_containers_have_mounted(
     tmp_path: Path, changes: list[Policy]
