@@ -29,6 +29,9 @@ LEASES = kube.LEASES.decoded_as(dict)
 
 FAST = SchedulerSettings(first_backoff_s=0.05, last_backoff_s=0.3)
 
+KUBELESS = ControllerSettings(now_s=lambda: 0.0)
+"""Nodes live without signs of life, however long a test takes: no time passes for them."""
+
 
 @contextlib.asynccontextmanager
 async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
@@ -51,7 +54,7 @@ async def control_plane(
     client: KubeClient,
     *,
     scheduler: SchedulerSettings = FAST,
-    controllers: ControllerSettings | None = None,
+    controllers: ControllerSettings = KUBELESS,
 ) -> AsyncIterator[None]:
     """Scheduler and controllers on one client."""
     parts = SimulatedScheduler(client, scheduler), SimulatedControllers(client, controllers)
@@ -149,6 +152,16 @@ def templated(template_name: str, entry: str = "gpu") -> Object:
     return {"name": entry, "resourceClaimTemplateName": template_name}
 
 
+def first_card_of(node_name: str) -> Object:
+    """The allocation of a whole card."""
+    result = {"request": "gpu", "driver": DRIVER, "pool": node_name, "device": "gpu-0"}
+    here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
+    return {
+        "devices": {"results": [result]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [here]}]},
+    }
+
+
 class Cluster:
     """What tests do to a cluster and see of it."""
 
@@ -232,16 +245,10 @@ class Cluster:
 
     async def allocate(self, name: str, node_name: str) -> None:
         """Write a claim's allocation by hand: the first card of a node."""
-        result = {"request": "gpu", "driver": DRIVER, "pool": node_name, "device": "gpu-0"}
-        here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
-        allocation = {
-            "devices": {"results": [result]},
-            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [here]}]},
-        }
         await self.client.patch(
             CLAIMS,
             name,
-            {"status": {"allocation": allocation}},
+            {"status": {"allocation": first_card_of(node_name)}},
             namespace=self.namespace,
             subresource="status",
         )
@@ -252,6 +259,16 @@ class Cluster:
             CLAIMS,
             name,
             {"status": {"allocation": None}},
+            namespace=self.namespace,
+            subresource="status",
+        )
+
+    async def reserve(self, name: str, *users: Object) -> None:
+        """Write by hand who uses an allocated claim."""
+        await self.client.patch(
+            CLAIMS,
+            name,
+            {"status": {"reservedFor": list(users)}},
             namespace=self.namespace,
             subresource="status",
         )

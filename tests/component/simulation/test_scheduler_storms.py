@@ -24,16 +24,19 @@ from casaba.simulation.api_server.faults import (
 )
 from casaba.simulation.api_server.server import SimulatedApiServer
 from casaba.simulation.controllers import SimulatedControllers
-from casaba.simulation.scheduler import SimulatedScheduler
+from casaba.simulation.scheduler import SchedulerSettings, SimulatedScheduler
 from tests.component.simulation.scheduling import (
     CLAIMS,
     FAST,
+    KUBELESS,
+    NODES,
     PODS,
     Cluster,
     Object,
     claim,
     device_class,
     eventually,
+    first_card_of,
     named,
     pod,
     running,
@@ -57,6 +60,14 @@ CHANCES: tuple[tuple[float, Fault], ...] = (
     (0.30, CutStream(after_events=5)),
     (0.20, CutStream(after_events=3, reset=True)),
 )
+
+
+HELD_UP = Slowness(delay_s=1.0)
+"""Long enough for others to be faster."""
+
+STORM_PROOF = replace(FAST, flush_s=2.0)
+"""After some faults only the flush helps, as with the real scheduler, such as when a claim can't be
+taken from a pod, or is gone before any watch has told that its devices were given back."""
 
 
 class Storm:
@@ -220,6 +231,170 @@ async def test_a_claim_that_was_given_back_unheard_is_not_taken_for_held() -> No
         assert server.faults.met == 4
 
 
+@contextlib.asynccontextmanager
+async def two_nodes(
+    *, cards: int = 1, settings: SchedulerSettings = FAST
+) -> AsyncIterator[tuple[SimulatedApiServer, Cluster, SimulatedScheduler]]:
+    """Nodes a and b, and a scheduler whose requests can go wrong; it does not run yet."""
+    async with (
+        SimulatedApiServer() as server,
+        KubeClient(server.admin_config()) as client,
+        KubeClient(stormy_config(server), patience_s=0) as stormy,
+    ):
+        cluster = Cluster(client)
+        await cluster.create(device_class())
+        for name in ("a", "b"):
+            await cluster.add_node(name, devices=cards, memory=f"{CARD_GIB}Gi")
+        yield server, cluster, SimulatedScheduler(stormy, settings)
+
+
+async def a_pod_between_its_claims(cluster: Cluster) -> Object:
+    """It holds one on node a, but the other is held by somebody else on b.
+
+    Returns the other as it will be when it is free.
+    """
+    await cluster.create(claim("mine"), claim("theirs"))
+    await cluster.create(pod("user", named("mine", "first"), named("theirs", "second")))
+    await cluster.allocate("mine", "a")
+    await cluster.allocate("theirs", "b")
+    uid = (await cluster.pod("user"))["metadata"]["uid"]
+    await cluster.reserve("mine", {"resource": "pods", "name": "user", "uid": uid})
+    await cluster.reserve(
+        "theirs", {"apiGroup": "example.com", "resource": "owners", "name": "they", "uid": "they"}
+    )
+    return {**await cluster.claim("theirs"), "status": {}}
+
+
+async def pools_of(cluster: Cluster, *names: str) -> set[str]:
+    return {
+        result["pool"]
+        for name in names
+        for result in (await cluster.claim(name))["status"]["allocation"]["devices"]["results"]
+    }
+
+
+async def meets(server: SimulatedApiServer, count: int) -> None:
+    async def has_met() -> bool:
+        return server.faults.met >= count
+
+    await eventually(has_met)
+
+
+async def test_a_claim_that_was_taken_from_its_pod_unheard_is_not_taken_for_held() -> None:
+    async with two_nodes(cards=2) as (server, cluster, scheduler):
+        freed = await a_pod_between_its_claims(cluster)
+        lost = LostAnswer(done=True, then=lambda: server.seed([freed]))
+        server.faults.add(lost, stormy_to("patch", "resourceclaims", "status"))
+        server.faults.add(LostEvents(count=1), stormy_to("watch", "resourceclaims"))
+        async with running(scheduler.run):
+            node = await cluster.node_of("user")
+        assert await pools_of(cluster, "mine", "theirs") == {node}
+        assert server.faults.met == 2
+
+
+async def test_a_pod_is_not_tried_again_while_a_claim_is_taken_from_it() -> None:
+    async with two_nodes(cards=2) as (server, cluster, scheduler):
+        freed = await a_pod_between_its_claims(cluster)
+        server.faults.add(HELD_UP, stormy_to("patch", "resourceclaims", "status"))
+        async with running(scheduler.run):
+            await meets(server, 1)
+            server.seed([freed])
+            node = await cluster.node_of("user")
+        assert await pools_of(cluster, "mine", "theirs") == {node}
+
+
+async def test_a_claim_that_moved_before_it_was_reserved_takes_its_pod_along() -> None:
+    async with two_nodes() as (server, cluster, scheduler):
+        await cluster.create(claim("one"), pod("user", named("one")))
+        await cluster.allocate("one", "a")
+        moved = {**await cluster.claim("one"), "status": {"allocation": first_card_of("b")}}
+        server.faults.add(HELD_UP, stormy_to("patch", "resourceclaims", "status"))
+        async with running(scheduler.run):
+            await meets(server, 1)
+            server.seed([moved])
+            assert await cluster.node_of("user") == "b"
+
+
+async def test_a_claim_made_again_under_its_name_gets_what_it_asks_itself() -> None:
+    async with two_nodes() as (server, cluster, scheduler):
+        await cluster.create(claim("one", memory="1Gi"), pod("user", named("one")))
+        server.faults.add(HELD_UP, stormy_to("patch", "resourceclaims"))
+        async with running(scheduler.run):
+            await meets(server, 1)
+            await cluster.client.delete(CLAIMS, "one", namespace="default")
+            await cluster.create(claim("one", memory="9Gi"))
+            await cluster.node_of("user")
+        (result,) = (await cluster.claim("one"))["status"]["allocation"]["devices"]["results"]
+        assert result["consumedCapacity"]["memory"] == "9Gi"
+
+
+async def test_a_share_counts_once_while_its_pod_is_being_bound() -> None:
+    async with two_nodes() as (server, cluster, scheduler):
+        await cluster.create(claim("large", memory="9Gi"), claim("small", memory="6Gi"))
+        server.faults.add(HELD_UP, stormy_to("create", "pods", "binding"))
+        here = {"nodeSelector": {"kubernetes.io/hostname": "a"}}
+        async with running(scheduler.run):
+            await cluster.create(pod("first", named("large"), **here))
+            await meets(server, 1)
+            await cluster.create(pod("second", named("small"), **here))
+            await cluster.node_of("second")
+
+
+async def test_a_claim_that_could_not_be_given_back_is_given_back_at_the_next_failure() -> None:
+    async with two_nodes() as (server, cluster, scheduler):
+        patches = stormy_to("patch", "resourceclaims", "status")
+        bindings = stormy_to("create", "pods", "binding")
+
+        def keep_it_reserved() -> None:
+            server.faults.add(Refusal(), patches)
+            server.faults.add(LostAnswer(then=expect_a_patch), bindings)
+
+        def expect_a_patch() -> None:
+            server.faults.add(Slowness(delay_s=0), patches)
+
+        server.faults.add(LostAnswer(then=keep_it_reserved), bindings)
+        async with running(scheduler.run):
+            await cluster.create(claim("one"), pod("user", named("one")))
+            await cluster.node_of("user")
+        assert server.faults.met == 4
+
+
+async def test_a_try_for_a_pod_that_is_gone_says_nothing_of_the_next_of_its_name() -> None:
+    async with two_nodes() as (server, cluster, scheduler), asyncio.TaskGroup() as others:
+        bindings = stormy_to("create", "pods", "binding")
+
+        async def make_another() -> None:
+            await cluster.delete_pod("user")
+            await cluster.create(pod("user", named("one")))
+
+        def let_another_overtake() -> None:
+            server.faults.add(HELD_UP, stormy_to("patch", "resourceclaims", "status"))
+            server.faults.add(HELD_UP, bindings)
+            server.faults.add(Refusal(), bindings)
+            server.faults.add(Refusal(), stormy_to("patch", "pods", "status"), times=2)
+            others.create_task(make_another())
+
+        server.faults.add(LostAnswer(then=let_another_overtake), bindings)
+        async with running(scheduler.run):
+            await cluster.create(claim("one"), pod("user", named("one")))
+            await meets(server, 4)
+            await cluster.node_of("user")
+
+
+async def test_a_claim_that_was_refused_to_be_taken_is_taken_at_the_next_flush() -> None:
+    """Nothing else wakes the pod; the real scheduler's flush comes after 5 min."""
+    async with two_nodes(settings=STORM_PROOF) as (server, cluster, scheduler):
+        await cluster.create(claim("one"))
+        await cluster.allocate("one", "a")
+        server.faults.add(Refusal(), stormy_to("patch", "resourceclaims", "status"))
+        async with running(scheduler.run):
+            here = {"nodeSelector": {"kubernetes.io/hostname": "b"}}
+            await cluster.create(pod("user", named("one"), **here))
+            await cluster.node_of("user")
+        assert await pools_of(cluster, "one") == {"b"}
+        assert server.faults.met == 1
+
+
 async def test_a_claim_that_was_made_unheard_is_not_made_again() -> None:
     async with (
         SimulatedApiServer() as server,
@@ -246,6 +421,17 @@ async def test_a_claim_that_was_made_unheard_is_not_made_again() -> None:
         assert len(await cluster.claims()) == 2
 
 
+async def test_nodes_without_kubelets_outlive_their_grace() -> None:
+    impatient = replace(KUBELESS, node_grace_s=0.01)
+    async with two_nodes() as (_, cluster, _):
+        async with running(SimulatedControllers(cluster.client, impatient).run):
+            await cluster.create(template("shares"), pod("user", templated("shares")))
+            await eventually(cluster.claims)
+            await asyncio.sleep(0.5)
+            nodes = (await cluster.client.list(NODES)).items
+        assert not [node["metadata"]["name"] for node in nodes if "taints" in node["spec"]]
+
+
 @pytest.fixture(params=range(3))
 async def storm(request: pytest.FixtureRequest) -> AsyncIterator[Storm]:
     async with SimulatedApiServer() as server:
@@ -257,7 +443,7 @@ async def storm(request: pytest.FixtureRequest) -> AsyncIterator[Storm]:
             await cluster.create(device_class(), template("shares", memory="3Gi"))
             for name, devices in (("a", 1), ("b", 2)):
                 await cluster.add_node(name, devices=devices, memory=f"{CARD_GIB}Gi")
-            parts = SimulatedScheduler(stormy, FAST), SimulatedControllers(stormy)
+            parts = SimulatedScheduler(stormy, STORM_PROOF), SimulatedControllers(stormy, KUBELESS)
             async with running(*(part.run for part in parts)):
                 await all_at_work(cluster)
                 yield Storm(server, cluster, request.param)

@@ -16,7 +16,7 @@ from casaba.kube import RESOURCE_CLAIMS, Conflict, KubeClient, KubeError, Object
 from casaba.simulation.scheduler.decision import Placed
 from casaba.simulation.scheduler.patience import until_answered
 from casaba.simulation.scheduler.state import SchedulerState
-from casaba.simulation.workloads.claim_names import FINALIZER, is_reserved_for
+from casaba.simulation.workloads.claim_names import FINALIZER, claim_names, is_reserved_for
 from casaba.simulation.workloads.objects import PODS, Pod
 from casaba.simulation.workloads.writing import patch_claim, user_of_claim
 from casaba.wire.kubernetes import AllocationResult, ResourceClaim
@@ -36,7 +36,7 @@ class NotBound(CasabaError):
 
 
 class Binder:
-    """Writes placements; several may be on their way at once."""
+    """Writes placements, and takes back what stands in their way; several may be on their way."""
 
     def __init__(
         self, client: KubeClient, state: SchedulerState, *, timestamp: Callable[[], str]
@@ -63,10 +63,22 @@ class Binder:
                 await self._write(pod, claim, None)
             await self._bind(pod, placed.node)
         except NotBound:
-            await self._unreserve(pod, placed)
+            await self._unreserve(pod)
             raise
         finally:
             self._forget(placed)
+
+    async def deallocate(self, claim: ResourceClaim) -> None:
+        """Take the devices from a claim that nobody uses; best effort."""
+        status = {"allocation": None, "reservedFor": None, "devices": None}
+        try:
+            freed = await patch_claim(self._client, claim, {"status": status}, "status")
+        except KubeError as error:
+            name = claim.metadata.name
+            log.warning("claim.not_deallocated", extra={"claim": name, "reason": str(error)})
+            await self._look_up(claim)
+        else:
+            self._state.claims.assume(freed)
 
     async def _write(
         self, pod: Pod, claim: ResourceClaim, allocation: AllocationResult | None
@@ -81,19 +93,20 @@ class Binder:
     async def _written(
         self, pod: Pod, claim: ResourceClaim, allocation: AllocationResult | None
     ) -> ResourceClaim:
+        now = claim
         for attempt in range(CONFLICT_TRIES):
+            _check_as_decided(now, claim)
             try:
-                return await self._write_once(pod, claim, allocation)
+                return await self._write_once(pod, now, allocation)
             except Conflict:
                 if attempt == CONFLICT_TRIES - 1:
                     raise
-                claim = await self._read(claim)
+                now = await self._read(claim)
         raise AssertionError("unreachable")
 
     async def _write_once(
         self, pod: Pod, claim: ResourceClaim, allocation: AllocationResult | None
     ) -> ResourceClaim:
-        _check_still(claim, to_allocate=allocation is not None)
         if is_reserved_for(claim, pod):
             return claim
         if allocation and FINALIZER not in claim.metadata.finalizers:
@@ -139,52 +152,58 @@ class Binder:
 
     async def _look_up(self, claim: ResourceClaim) -> None:
         """After a write whose outcome is not known: nothing is decided before it is."""
+        await until_answered(lambda: self._read(claim))
 
-        async def read() -> ResourceClaim:
-            return await self._read(claim)
+    async def _unreserve(self, pod: Pod) -> None:
+        """All claims of the pod, also what an earlier try has left; best effort, as the real one.
 
-        found = await until_answered(read)
-        if found is not None:
-            self._state.claims.assume(found)
+        What stays reserved is used by the pod's next try.
+        """
+        for name in sorted(claim_names(pod)):
+            known = self._state.claims.get(ObjectKey(pod.metadata.namespace, name))
+            if known is not None and is_reserved_for(known, pod):
+                await self._unreserve_one(pod, known)
 
-    async def _unreserve(self, pod: Pod, placed: Placed) -> None:
-        """Best effort, as the real one: what stays reserved is used by the pod's next try."""
-        for claim in (*(claim for claim, _ in placed.allocations), *placed.reservations):
-            key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
-            known = self._state.claims.get(key)
-            if known is None or not is_reserved_for(known, pod):
-                continue
-            gone = {"$patch": "delete", "uid": pod.metadata.uid}
-            try:
-                freed = await self._client.patch(
-                    RESOURCE_CLAIMS,
-                    key.name,
-                    {"status": {"reservedFor": [gone]}},
-                    namespace=key.namespace,
-                    subresource="status",
-                    strategic=True,
-                    uid=claim.metadata.uid,
-                )
-            except KubeError as error:
-                log.warning("claim.not_unreserved", extra={"claim": key.name, "reason": str(error)})
-                await self._look_up(claim)
-            else:
-                self._state.claims.assume(freed)
+    async def _unreserve_one(self, pod: Pod, claim: ResourceClaim) -> None:
+        meta = claim.metadata
+        gone = {"$patch": "delete", "uid": pod.metadata.uid}
+        try:
+            freed = await self._client.patch(
+                RESOURCE_CLAIMS,
+                meta.name,
+                {"status": {"reservedFor": [gone]}},
+                namespace=meta.namespace,
+                subresource="status",
+                strategic=True,
+                uid=meta.uid,
+            )
+        except KubeError as error:
+            log.warning("claim.not_unreserved", extra={"claim": meta.name, "reason": str(error)})
+            await self._look_up(claim)
+        else:
+            self._state.claims.assume(freed)
 
     def _forget(self, placed: Placed) -> None:
         for claim, _ in placed.allocations:
             self._state.in_flight.pop(claim.metadata.uid, None)
 
     async def _read(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim of that name as it is now, which counts from now on."""
         meta = claim.metadata
-        return await self._client.get(RESOURCE_CLAIMS, meta.name, namespace=meta.namespace)
+        found = await self._client.get(RESOURCE_CLAIMS, meta.name, namespace=meta.namespace)
+        self._state.claims.assume(found)
+        return found
 
 
-def _check_still(claim: ResourceClaim, *, to_allocate: bool) -> None:
-    name = f"claim {claim.metadata.namespace}/{claim.metadata.name}"
-    if claim.metadata.deletion_timestamp is not None:
+def _check_as_decided(now: ResourceClaim, decided: ResourceClaim) -> None:
+    """The real one checks less: it reserves whatever devices the claim has by now, on any node.
+
+    Raises:
+        NotBound: the claim has other devices by now, or leaves, or is another one.
+    """
+    name = f"claim {decided.metadata.namespace}/{decided.metadata.name}"
+    if now.metadata.deletion_timestamp is not None or now.metadata.uid != decided.metadata.uid:
         raise NotBound(f"{_PRE_BIND}: {name} got deleted in the meantime")
-    if to_allocate and claim.status.allocation is not None:
-        raise NotBound(f"{_PRE_BIND}: {name} got allocated elsewhere in the meantime")
-    if not to_allocate and claim.status.allocation is None:
-        raise NotBound(f"{_PRE_BIND}: {name} got deallocated elsewhere in the meantime")
+    if now.status.allocation != decided.status.allocation:
+        what = "allocated" if now.status.allocation else "deallocated"
+        raise NotBound(f"{_PRE_BIND}: {name} got {what} elsewhere in the meantime")

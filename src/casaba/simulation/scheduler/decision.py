@@ -134,9 +134,16 @@ def _allocator(view: ClusterView, new_share_id: NewShareId) -> Allocator:
     return Allocator(
         slices=tuple(view.slices),
         classes=view.classes,
-        allocated=[*view.claims.values(), *view.in_flight.values()],
+        allocated=_holders(view),
         new_share_id=new_share_id,
     )
+
+
+def _holders(view: ClusterView) -> list[ResourceClaim]:
+    """Whoever holds devices; a claim may be written, and its writer not yet have the answer."""
+    written = {claim.metadata.uid for claim in view.claims.values() if claim.status.allocation}
+    unwritten = [claim for uid, claim in view.in_flight.items() if uid not in written]
+    return [*view.claims.values(), *unwritten]
 
 
 def _claims_elsewhere(claims: PodClaims, node: Node, feasible: _Feasible) -> NodeRefusal | None:

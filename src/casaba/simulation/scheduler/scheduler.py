@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from casaba.aiokit.locks import KeyedLocks
-from casaba.kube import EventRecorder, KubeClient, KubeError, ObjectKey
+from casaba.kube import EventRecorder, KubeClient, ObjectKey
 from casaba.simulation.scheduler.binding import Binder, NotBound
 from casaba.simulation.scheduler.decision import (
     Decision,
@@ -29,8 +29,6 @@ from casaba.simulation.scheduler.reports import PodReports
 from casaba.simulation.scheduler.state import SchedulerState
 from casaba.simulation.workloads.objects import Pod
 from casaba.simulation.workloads.times import utc_now
-from casaba.simulation.workloads.writing import patch_claim
-from casaba.wire.kubernetes import ResourceClaim
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +110,6 @@ class SimulatedScheduler:
                 if not waiting.is_usual:
                     self._reports.not_ready(pod, waiting.message)
             case Unschedulable() as refused:
-                self._queue.wait_for(key, refused.cures)
                 group.create_task(self._refuse(key, pod, refused))
             case Failed(message=message):
                 self._queue.retry(key)
@@ -136,31 +133,31 @@ class SimulatedScheduler:
                 log.exception("pod.not_bound", extra={"pod": pod.metadata.name})
                 self._give_up(key, pod)
                 await self._reports.failed(pod, f"the scheduler can't bind this pod: {error}")
-            else:  # the watch will take it from the queue: by now its name may be another pod's
+            else:  # the watch will take it from the queue
                 self._reports.scheduled(pod, placed.node)
 
     def _give_up(self, key: ObjectKey, pod: Pod) -> None:
         """Its room may be just what others wait for."""
         self._state.placed.pop(pod.metadata.uid, None)
-        self._queue.retry(key)
+        if self._is_still_there(key, pod):
+            self._queue.retry(key)
         for news in (News.POD_GONE, News.CLAIM_FREED):
             self._state.tell(news)
 
     async def _refuse(self, key: ObjectKey, pod: Pod, refused: Unschedulable) -> None:
         async with self._locks.of(key):
-            if refused.deallocate:
-                await self._deallocate(refused.deallocate)
+            if refused.deallocate:  # before the pod's next try, which would count on the devices
+                await self._binder.deallocate(refused.deallocate)
+            if self._is_still_there(key, pod):
+                self._queue.wait_for(key, refused.cures)
+                self._state.news.set()
             await self._reports.unschedulable(pod, refused.message, refused.why)
+
+    def _is_still_there(self, key: ObjectKey, pod: Pod) -> bool:
+        """Whether the queue means this pod by the name, not one that was made after it."""
+        now = self._state.pod(key)
+        return now is not None and now.metadata.uid == pod.metadata.uid
 
     async def _fail(self, key: ObjectKey, pod: Pod, message: str) -> None:
         async with self._locks.of(key):
             await self._reports.failed(pod, message)
-
-    async def _deallocate(self, claim: ResourceClaim) -> None:
-        """The watch will tell of it, which wakes the pod."""
-        status = {"allocation": None, "reservedFor": None, "devices": None}
-        try:
-            await patch_claim(self._client, claim, {"status": status}, "status")
-        except KubeError as error:
-            name = claim.metadata.name
-            log.warning("claim.not_deallocated", extra={"claim": name, "reason": str(error)})
