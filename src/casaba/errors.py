@@ -8,6 +8,7 @@
     ├── HostError                the machine lacks something: a driver, a tool (exit code 3)
     ├── PrepareRefused           a claim that this node can't serve; becomes the claim's error
     │   └── NoRoom               … until another claim gives back what it holds
+    ├── PodRefused           a classic pod that can't become claims (policy.convert)
     ├── PluginCallFailed         no answer on a DRA driver's socket (net.dra_client)
     ├── LeadershipLost           work that had to end with its Lease (kube.election)
     ├── kube.errors.KubeError    the API server's answers, see there

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from casaba.model.ids import ClaimUid, DeviceName, RequestName
+from casaba.model.slice_parameters import UNSAID, SliceParameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,8 @@ class Share:
     """The scheduler's id of this share; None for a device given whole."""
     memory_bytes: int
     cores_percent: int
+    parameters: SliceParameters = UNSAID
+    """What class and claim say of the request; the same for all shares of one request."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ class CardLimits:
     cores_percent: int = 0
     """Share of the card's time; 0 and 100 mean no cap."""
     weight: int = 0
-    """Relative share of contended time; 0: by cores."""
+    """Relative share of contended time, as policy.parameters computes it; 0: by cores."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from casaba.model.ids import DeviceName, NodeName, RequestName
 from casaba.model.limits import CardLimits, Policy
 from casaba.model.prepared import PreparedDevice
 from casaba.model.quantity import format_binary
+from casaba.policy.parameters import compute_terms
 from casaba.settings import _host_paths as fixed
 from casaba.settings.budgets import BudgetSettings
 from casaba.settings.host_paths import CONTAINER_RUN_DIR
@@ -112,12 +113,15 @@ def _budget(claim: AllocatedClaim, request: RequestName, facts: NodeFacts) -> Bu
 
 def _card_limits(shares: list[Share], gpu: Gpu, facts: NodeFacts) -> CardLimits:
     """Several shares of one card in one request add up to one limit."""
+    cores = sum(share.cores_percent for share in shares)
+    terms = compute_terms(shares[0].parameters, cores)
     return CardLimits(
         gpu=gpu.uuid,
         memory_bytes=sum(share.memory_bytes for share in shares),
         context_allowance_bytes=facts.budget_settings.context_allowance_bytes,
         context_size_bytes=facts.budget_settings.context_size_bytes,
-        cores_percent=sum(share.cores_percent for share in shares),
+        cores_percent=terms.cores_percent,
+        weight=terms.weight,
     )
 
 

@@ -30,6 +30,13 @@ async def test_an_object_read_is_the_object_written(api: ApiDoor) -> None:
     assert (await api.get(api.core("configmaps", "one"))).object() == written
 
 
+async def test_half_a_character_is_replaced(api: ApiDoor) -> None:
+    written = await made_config_map(
+        api, data={"half": "\ud800.", "two": "\udc00\ud800", "pair": "\U0001f600"}
+    )
+    assert written["data"] == {"half": "\ufffd.", "two": "\ufffd\ufffd", "pair": "\U0001f600"}
+
+
 async def test_a_version_cannot_be_given_to_a_new_object(api: ApiDoor) -> None:
     answer = await api.post(api.core("configmaps"), config_map("one", resourceVersion="7"))
     message = answer.refused(500, "")

@@ -1,5 +1,6 @@
 """From the API server's claim to what the driver serves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ import pytest
 
 from casaba.errors import PrepareRefused
 from casaba.model.claim import AllocatedClaim
+from casaba.model.slice_parameters import CorePolicy, SliceParameters
 from casaba.policy.claims import allocated_claim
 from casaba.wire.kubernetes import ResourceClaim
 from tests.unit.values import CLAIM_UID, GIB
@@ -25,12 +27,23 @@ def result(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def read(*results: dict[str, Any], uid: str = CLAIM_UID) -> AllocatedClaim:
+def read(
+    *results: dict[str, Any], uid: str = CLAIM_UID, config: Sequence[dict[str, Any]] = ()
+) -> AllocatedClaim:
+    devices = {"results": list(results), "config": list(config)}
     claim = {
         "metadata": {"namespace": "default", "name": "claim", "uid": uid},
-        "status": {"allocation": {"devices": {"results": list(results)}}} if results else {},
+        "status": {"allocation": {"devices": devices}} if results else {},
     }
     return allocated_claim(msgspec.convert(claim, ResourceClaim), CLAIM_UID)
+
+
+def entry(
+    *requests: str, source: str = "FromClaim", driver: str = DRIVER, **fields: Any
+) -> dict[str, Any]:
+    parameters = {"apiVersion": "casaba.dev/v1alpha1", "kind": "SliceParameters"} | fields
+    opaque = {"driver": driver, "parameters": parameters}
+    return {"source": source, "requests": list(requests), "opaque": opaque}
 
 
 def test_the_documents_claim() -> None:
@@ -68,3 +81,46 @@ def test_what_can_not_be_served_is_refused(results: list[dict[str, Any]], text: 
 def test_another_claim_of_the_same_name_is_refused() -> None:
     with pytest.raises(PrepareRefused, match="the pod's own was deleted"):
         read(result(), uid="99999999-2222-3333-4444-555555555555")
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ((), SliceParameters()),
+        ((entry(weight=3),), SliceParameters(weight=3)),
+        ((entry("gpu", weight=3),), SliceParameters(weight=3)),
+        ((entry("gpu/small", weight=3),), SliceParameters(weight=3)),
+        ((entry("gpu/large", weight=3),), SliceParameters()),
+        ((entry("other", weight=3),), SliceParameters()),
+        ((entry(driver="other.example", weight="many"),), SliceParameters()),
+        (({"source": "FromClaim"},), SliceParameters()),
+        (
+            (
+                entry(source="FromClass", weight=3, corePolicy="force"),
+                entry("gpu", weight=4),
+                entry("gpu", priority=0),
+            ),
+            SliceParameters(weight=4, core_policy=CorePolicy.FORCE, priority=0),
+        ),
+    ],
+)
+def test_the_parameters_of_a_request(
+    config: tuple[dict[str, Any], ...], expected: SliceParameters
+) -> None:
+    (share,) = read(result(request="gpu/small"), config=config).shares
+    assert share.parameters == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (entry(source="FromClass", weight=0), "the class's config for driver .*: weight: 0 is"),
+        (entry("gpu", priority="low"), "the claim's config for driver .*: priority: 'low' is"),
+        (entry(kind="GpuConfig"), "kind: 'GpuConfig'"),
+        (entry(apiVersion="resource.nvidia.com/v1beta1", kind="GpuConfig"), "leave the entry out"),
+        ({"source": "FromClaim", "opaque": {"driver": DRIVER}}, "parameters: nothing"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_field(config: dict[str, Any], text: str) -> None:
+    with pytest.raises(PrepareRefused, match=text):
+        read(result(), config=(config,))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from casaba.errors import PrepareRefused
 from casaba.model.claim import AllocatedClaim
 from casaba.model.ids import DeviceName, GpuUuid
+from casaba.model.slice_parameters import CorePolicy, SliceParameters
 from casaba.policy.prepare import NodeFacts, PreparePlan, plan_prepare
 from casaba.settings.budgets import BudgetSettings
 from tests.unit.values import A10, CLAIM_UID, GIB, MIB, NODE, claims, one_claim, one_share
@@ -76,6 +77,39 @@ def test_two_shares_of_one_card_in_one_request_add_up() -> None:
 def test_one_request_over_two_cards_is_one_budget() -> None:
     plan = plan_prepare(one_claim(one_share(device=0), one_share(device=1)), [], FACTS)
     assert [gpu for gpu, _, _ in limits(plan, "gpu")] == [A10.uuid, SECOND.uuid]
+
+
+@pytest.mark.parametrize(
+    ("cores", "said", "terms"),
+    [
+        (50, SliceParameters(), (50, 500)),
+        (0, SliceParameters(), (0, 1)),
+        (50, SliceParameters(weight=7), (50, 70)),
+        (50, SliceParameters(core_policy=CorePolicy.DISABLE), (0, 500)),
+    ],
+)
+def test_parameters_reach_the_policy_file(
+    cores: int, said: SliceParameters, terms: tuple[int, int]
+) -> None:
+    share = dataclasses.replace(one_share(cores=cores), parameters=said)
+    (budget,) = plan_prepare(one_claim(share), [], FACTS).budgets
+    (card,) = budget.policy.cards
+    assert (card.cores_percent, card.weight) == terms
+
+
+def test_without_a_cap_a_share_still_counts_as_promised() -> None:
+    said = SliceParameters(core_policy=CorePolicy.DISABLE)
+    share = dataclasses.replace(one_share(GIB, 60), parameters=said)
+    other = one_claim(share, uid="99999999-2222-3333-4444-555555555555")
+    with pytest.raises(PrepareRefused, match="120 of 100 cores"):
+        plan_prepare(one_claim(share), [other], FACTS)
+
+
+def test_shares_of_one_card_in_one_request_weigh_together() -> None:
+    share = one_share(4 * GIB, 20)
+    (budget,) = plan_prepare(one_claim(share, share), [], FACTS).budgets
+    (card,) = budget.policy.cards
+    assert (card.cores_percent, card.weight) == (40, 400)
 
 
 @given(st.lists(claims(), max_size=6, unique_by=lambda claim: claim.uid))

@@ -47,11 +47,26 @@ def parsed(body: bytes, content_type: str = "application/json") -> tuple[Any, tu
 
 def _parsed_json(body: bytes) -> Any:
     try:
-        return json.loads(body, object_pairs_hook=_object, parse_constant=_no_constant)
+        value = json.loads(body, object_pairs_hook=_object, parse_constant=_no_constant)
+        return _whole_characters(value) if b"\\u" in body else value
     except json.JSONDecodeError as error:
         raise Unreadable(_where(error)) from error
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"invalid JSON: {error}") from error
+
+
+def _whole_characters(value: Any) -> Any:
+    """Half a surrogate pair becomes U+FFFD, as in Go's decoder; no text could hold it."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_whole_characters(item) for item in value]
+    if isinstance(value, dict):
+        for key in [key for key in value if _whole_characters(key) != key]:
+            value[_whole_characters(key)] = value.pop(key)
+        for key, item in value.items():
+            value[key] = _whole_characters(item)
+    return value
 
 
 def _no_constant(name: str) -> Any:

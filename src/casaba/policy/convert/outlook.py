@@ -1,0 +1,75 @@
+"""What a person should know of a converted pod: what will keep it Pending, and who else counts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from casaba.model.quantity import MIB
+from casaba.policy.convert.card_choice import CardChoice
+from casaba.policy.convert.demands import Demand
+from casaba.policy.convert.facts import ClusterFacts, VisibleCards
+from casaba.policy.convert.pods import described
+from casaba.policy.convert.refusals import PodRefused, warning
+from casaba.settings.conversion import ConversionSettings
+from casaba.settings.host_paths import DRIVER_NAME
+
+_QUOTA_PREFIXES = ("requests.", "limits.", "")
+
+
+def outlook(
+    demands: Sequence[Demand],
+    choice: CardChoice,
+    cards: VisibleCards,
+    facts: ClusterFacts,
+    settings: ConversionSettings,
+) -> tuple[str, ...]:
+    """Warnings about cards that are not there now.
+
+    Nodes join late, and a kubelet that starts takes its slices away for a while, so such a pod is
+    admitted. Raises PodRefused for memory that no visible card has, if the settings say so.
+    """
+    if not facts.visible:
+        told = ["no card is visible now: the pod is Pending until a node offers one"]
+    elif not cards:
+        told = [f"no visible card is allowed by {choice}: the pod is Pending until one joins"]
+    else:
+        told = list(_shortages(demands, cards, settings))
+    return tuple(dict.fromkeys(warning(text) for text in told))
+
+
+def _shortages(
+    demands: Iterable[Demand], cards: VisibleCards, settings: ConversionSettings
+) -> Iterator[str]:
+    for demand in demands:
+        who, memory = described(demand.container), demand.need.memory_bytes
+        if memory > cards.largest_bytes:
+            text = (
+                f"{who}: {demand.need.memory_mib} MiB is more than the largest visible card that "
+                f"it may have ({cards.largest_bytes // MIB} MiB)"
+            )
+            if settings.refuse_oversized:
+                raise PodRefused(f"{text}; ask for less {settings.memory_resource}")
+            yield f"{text}: the pod is Pending until a larger one joins"
+        elif demand.count > (most := cards.most_on_one_node(memory)):
+            yield (
+                f"{who}: {demand.count} cards, but the most that a node has of them is {most}: "
+                "the pod is Pending until a node with more joins"
+            )
+
+
+def other_accounts(
+    names: Sequence[str], facts: ClusterFacts, settings: ConversionSettings
+) -> tuple[str, ...]:
+    """Quotas and classes that speak of the resources that are taken away."""
+    told = []
+    for name in names:
+        for quota in (prefix + name for prefix in _QUOTA_PREFIXES):
+            if quota in facts.quota_resources:
+                told.append(
+                    f"the namespace's quota on {quota} does not count this pod: it uses a claim; "
+                    f"limit {DRIVER_NAME}.deviceclass.resource.k8s.io/devices"
+                )
+    if settings.count_resource in facts.extended_resources:
+        told.append(
+            f"a DeviceClass has extendedResourceName {settings.count_resource}: pods that are not "
+            "converted would get whole cards by it; remove it from the class"
+        )
+    return tuple(warning(text) for text in told)

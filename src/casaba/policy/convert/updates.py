@@ -1,0 +1,53 @@
+"""Updates of converted pods, above all by people who apply their manifest again."""
+
+from casaba.errors import InvalidInput
+from casaba.model.quantity import quantity
+from casaba.policy.convert.amounts import Amount, amounts, asks_for
+from casaba.policy.convert.conversion import Conversion
+from casaba.policy.convert.patches import DRA_LABEL, Record, recorded, resources_patch
+from casaba.policy.convert.pods import Container, Object, containers, described, labels
+from casaba.policy.convert.refusals import PodRefused
+from casaba.settings.conversion import ConversionSettings
+
+
+def strip_update(old: Object, new: Object, settings: ConversionSettings) -> Conversion:
+    """Take away again what conversion took away; empty if the pod was not converted.
+
+    Only of containers that do not have it: those are the ones that were converted. Raises
+    PodRefused where the amounts differ from those that the pod was made with, since a pod's
+    resources can't change and taking them away would hide that.
+    """
+    record = recorded(old)
+    if DRA_LABEL not in labels(old) and not record:
+        return Conversion()
+    before = {(one.field, one.name): one for one in containers(old)}
+    stripped = [
+        one
+        for one in containers(new)
+        if asks_for(one.resources, settings.resources)
+        and (known := before.get((one.field, one.name))) is not None
+        and not asks_for(known.resources, settings.resources)
+    ]
+    for one in stripped:
+        _check_same(one, record, settings)
+    return Conversion(patch=tuple(resources_patch(one, settings.resources) for one in stripped))
+
+
+def _check_same(container: Container, record: Record, settings: ConversionSettings) -> None:
+    asked = amounts(container, settings.resources)
+    made_with = record.get(container.name, {})
+    for name, text in made_with.items():
+        if name in asked and _differs(asked[name], text):
+            raise PodRefused(
+                f"{described(container)}: {name}: {asked[name].text} is asked for, but the pod was "
+                f"made with {text}, and resources of a pod can't be changed; delete the pod and "
+                "create it anew"
+            )
+
+
+def _differs(asked: Amount, text: str) -> bool:
+    """Amounts are compared, not texts; a record that was spoilt says nothing."""
+    try:
+        return quantity(text).value() != asked.value
+    except InvalidInput:
+        return False
