@@ -9,7 +9,7 @@ PYTEST       := $(PY) -m pytest
 NODES        ?= 2
 # More than there are cores: many of these tests wait. What measures time runs by itself, afterwards.
 WORKERS      ?= 3
-SIDE_BY_SIDE := tests/native/limit tests/model tests/meta tests/unit tests/component tests/conformance
+SIDE_BY_SIDE := tests/native/limit tests/model tests/meta tests/unit tests/component tests/conformance tests/chart
 # The conformance suites of what has a real counterpart in the cluster.
 ON_REAL      := $(addprefix tests/conformance/,api_server allocator scheduling kubelet client)
 
@@ -44,6 +44,7 @@ lint: setup
 
 test: native
 	$(MAKE) --no-print-directory -s -C native PYTHON=$(abspath $(PY)) sanitize
+	$(PY) -c "from tests.cluster.helm import helm; helm()"
 	$(PYTEST) --numprocesses=$(WORKERS) --dist=loadfile $(SIDE_BY_SIDE)
 	$(PYTEST) tests/native --ignore=tests/native/limit
 

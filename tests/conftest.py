@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.cluster import build, packages
+from tests.cluster import build, helm, packages
 from tests.cluster.bed import Bed, gpu_node, in_use, plain_node, up
 from tests.cluster.settings import BedSettings, default_state
 
@@ -83,6 +83,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     with capture.global_and_fixture_disabled():
         packages.install_missing()
         build.build()
+        helm.helm()
 
 
 def _wants_bed(session: pytest.Session) -> bool:

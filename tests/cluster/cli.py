@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.cluster import build, cleanup, packages, settings
+from tests.cluster import build, cleanup, helm, packages, settings
 from tests.cluster.bed import Bed, gpu_node, in_use, plain_node, up
 from tests.cluster.errors import BedError
 from tests.cluster.node import DAEMONS, Node
@@ -96,6 +96,8 @@ def _build(asked: argparse.Namespace) -> None:
     programs = build.build(asked.family or tuple(build.FAMILIES))
     for program, path in programs.paths.items():
         print(f"{program}: {path}")
+    if not asked.family:
+        print(f"helm: {helm.helm()}")
 
 
 def _up(asked: argparse.Namespace) -> None:

@@ -27,7 +27,6 @@ from tests.e2e.workloads import (
 @pytest.mark.parametrize(
     ("flag", "code", "text"),
     [
-        ("--driver-root=/nonexistent", 3, "no NVIDIA driver below /nonexistent"),
         ("--nvidia-ctk=/nonexistent", 3, "no nvidia-ctk at /nonexistent: install the NVIDIA"),
         ("--kubeconfig=/nonexistent", 2, "/nonexistent"),
         ("--kubeconfig=/etc/hostname", 2, "/etc/hostname"),

@@ -23,7 +23,12 @@ COMMANDS = {
     "run": "give a command a slice of a card, here and now",
     "smi": "see what slices hold and use",
     "demo": "see a slice hold, on a virtual card",
+    "doctor": "see what is wrong, and what to do",
     "node-agent": "serve this node's cards to Kubernetes",
+    "webhook": "turn classic GPU pods into pods with claims",
+    "uninstall": "take casaba away from a cluster, as the chart does",
+    "node-clean": "take away what casaba left on a node",
+    "controller": "collect, renew certificates, tell what is allocated",
 }
 
 

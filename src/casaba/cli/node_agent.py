@@ -14,6 +14,7 @@ from pathlib import Path
 
 from casaba.cli.exits import exit_code_of
 from casaba.cli.logs import log_to_stderr
+from casaba.errors import InvalidInput
 from casaba.model.quantity import parse
 from casaba.settings.budgets import BudgetSettings
 from casaba.settings.host_paths import HostPaths
@@ -21,6 +22,10 @@ from casaba.settings.node_agent import NodeAgentSettings
 
 _GC_THRESHOLDS = (50_000, 50, 1000)
 """Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
+
+_CARD_RESOURCES = "resources with which a device plugin offers the cards; * for any characters"
+
+_HOST_DRIVER_ROOT = "the driver root's path on the host; default: --driver-root"
 
 _UMASK = 0o022
 """What is made is readable for tenants from the first moment on, whoever started the agent."""
@@ -73,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--run-dir", type=Path, default=paths.run_dir)
     add("--state-dir", type=Path, default=paths.state_dir)
     add("--driver-root", type=Path, default=settings.driver_root)
+    add("--host-driver-root", type=Path, help=_HOST_DRIVER_ROOT)
     add("--dev-root", type=Path, help="default: the driver root")
     add("--sysfs-root", type=Path, default=settings.sysfs_root)
     add("--boot-id-path", type=Path, default=settings.boot_id_path)
@@ -83,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--context-allowance", default=str(budgets.context_allowance_bytes), help="quantity")
     add("--context-size", default=str(budgets.context_size_bytes), help="quantity")
     add("--no-announce", action="store_true", help="the guard writes no line on stderr")
+    add("--metrics-address", default=settings.metrics_address, help="host:port of /metrics")
+    add("--legacy-metrics", action="store_true", help="serve HAMi's names of before 2.9 too")
+    add("--card-resources", default=",".join(settings.card_resources), help=_CARD_RESOURCES)
+    add("--hami-silence-s", type=float, default=settings.hami_silence_s)
+    add("--driver-check-s", type=float, default=settings.driver_check_s)
+    add("--crippled-retry-s", type=float, default=settings.crippled_retry_s)
+    add("--proc-root", type=Path, default=settings.proc_root)
     levels = ("debug", "info", "warning", "error")
     add("--log-level", default="info", choices=levels)
     return parser
@@ -100,6 +113,7 @@ def settings_from(flags: argparse.Namespace) -> NodeAgentSettings:
             cdi_dir=flags.cdi_dir,
         ),
         driver_root=flags.driver_root,
+        host_driver_root=_host_driver_root(flags),
         dev_root=flags.dev_root,
         sysfs_root=flags.sysfs_root,
         boot_id_path=flags.boot_id_path,
@@ -107,9 +121,31 @@ def settings_from(flags: argparse.Namespace) -> NodeAgentSettings:
         nvidia_cdi_hook=flags.nvidia_cdi_hook,
         card_spec=flags.card_spec,
         pod_uid=flags.pod_uid,
+        metrics_address=flags.metrics_address,
+        legacy_metrics=flags.legacy_metrics,
+        card_resources=tuple(filter(None, flags.card_resources.split(","))),
+        hami_silence_s=flags.hami_silence_s,
+        driver_check_s=flags.driver_check_s,
+        crippled_retry_s=flags.crippled_retry_s,
+        proc_root=flags.proc_root,
         budgets=BudgetSettings(
             context_allowance_bytes=parse(flags.context_allowance),
             context_size_bytes=parse(flags.context_size),
             announce=not flags.no_announce,
         ),
     )
+
+
+def _host_driver_root(flags: argparse.Namespace) -> Path | None:
+    """None where the host sees the driver at the same path; raises InvalidInput."""
+    given: Path | None = flags.host_driver_root
+    if given is None or given == flags.driver_root:
+        return None
+    if not given.is_absolute():
+        raise InvalidInput(f"--host-driver-root {given}: give a path from / on, such as /")
+    if flags.driver_root == Path("/"):
+        raise InvalidInput(
+            f"--host-driver-root {given}: all paths of the host begin with --driver-root /; mount "
+            "the driver at a folder of its own, such as /host, and give that as --driver-root"
+        )
+    return given

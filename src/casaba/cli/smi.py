@@ -1,50 +1,112 @@
 """`casaba smi`: what the slices of this user, or of this node, hold and use now."""
 
 import os
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
+from rich.console import Group, RenderableType
+from rich.live import Live
 from rich.table import Table
 
 from casaba.cli.console import CommandConsole
 from casaba.cli.exits import exit_code_of
+from casaba.cli.smi_node import node_view
+from casaba.errors import InvalidInput
 from casaba.model.limits import CardLimits
 from casaba.model.quantity import MIB
 from casaba.model.usage import BudgetUsage, ProcessUsage
+from casaba.net.operator_socket import fetch_document
 from casaba.node.run_folders import own_folder, run_folders
 from casaba.node.usage import read_budgets
 from casaba.settings import _host_paths as fixed
+from casaba.settings.node_agent import OPERATOR_SOCKET
+from casaba.wire.node_report import parse_report
 from casaba.wire.region_file import KINDS
 
 app = App(name="casaba smi", help="What slices hold and use now.", version_flags=[])
 
+AGENT_SOCKET = Path(fixed.RUN_DIR) / OPERATOR_SOCKET
+
+_ANSWER_S = 30.0
+_SHORTEST_WATCH_S = 0.1
 _NS_PER_S = 1e9
 
 
 @app.default
 def smi(
-    *, run_dir: Path | None = None, json: Annotated[bool, Parameter(negative=())] = False
+    *,
+    run_dir: Path | None = None,
+    agent: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    watch: float | None = None,
 ) -> None:
     """What slices hold and use now.
+
+    On a node with an agent, and for root: cards, slices, and the containers that have them.
+    Elsewhere: your local slices.
 
     Parameters
     ----------
     run_dir:
-        Folder with `claims` in it; on a node /run/casaba. All your local slices if not given.
+        Folder with `claims` in it; no agent is asked.
+    agent:
+        The agent's socket; /run/casaba/agent.sock if you may open it and nothing is given.
     json:
-        One JSON object per slice instead of a table.
+        JSON instead of a table: one object of the node, or one for each local slice.
+    watch:
+        Show it again after so many seconds, until Ctrl-C.
     """
-    budgets = tuple(_budgets(run_dir))
+    if watch is not None and watch < _SHORTEST_WATCH_S:
+        raise InvalidInput(f"--watch {watch}: give at least {_SHORTEST_WATCH_S} seconds")
+    asked = agent or (None if run_dir else _agent_of_this_node())
     if json:
-        for budget in budgets:
-            print(msgspec.json.encode(_told(budget)).decode())
+        _repeat(lambda: _print_json(asked, run_dir), watch)
+    elif watch is None:
+        CommandConsole().print(_view(asked, run_dir), highlight=False)
     else:
-        _show(budgets)
+        _show_live(lambda: _view(asked, run_dir), watch)
+
+
+def _agent_of_this_node() -> Path | None:
+    return AGENT_SOCKET if os.access(AGENT_SOCKET, os.R_OK | os.W_OK) else None
+
+
+def _print_json(agent: Path | None, run_dir: Path | None) -> None:
+    if agent:
+        document = fetch_document(agent, _ANSWER_S)
+        parse_report(document)
+        print(document.decode(), flush=True)
+    else:
+        for budget in _budgets(run_dir):
+            print(msgspec.json.encode(_told(budget)).decode(), flush=True)
+
+
+def _view(agent: Path | None, run_dir: Path | None) -> RenderableType:
+    if agent:
+        return node_view(parse_report(fetch_document(agent, _ANSWER_S)))
+    return _local_view(tuple(_budgets(run_dir)))
+
+
+def _repeat(show: Callable[[], None], pause_s: float | None) -> None:
+    show()
+    while pause_s is not None:
+        time.sleep(pause_s)
+        show()
+
+
+def _show_live(view: Callable[[], RenderableType], pause_s: float) -> None:
+    console = CommandConsole()
+    if not sys.stdout.isatty():
+        _repeat(lambda: console.print(view(), highlight=False), pause_s)
+        return
+    with Live(view(), console=console, screen=True, auto_refresh=False) as live:
+        _repeat(lambda: live.update(view(), refresh=True), pause_s)
 
 
 def _budgets(run_dir: Path | None) -> Iterator[BudgetUsage]:
@@ -53,14 +115,15 @@ def _budgets(run_dir: Path | None) -> Iterator[BudgetUsage]:
         yield from read_budgets(run / fixed.CLAIMS)
 
 
-def _show(budgets: Sequence[BudgetUsage]) -> None:
-    console = CommandConsole()
+def _local_view(budgets: Sequence[BudgetUsage]) -> RenderableType:
     if not budgets:
-        console.print("no slices; start one with: casaba run --memory 1Gi -- COMMAND")
+        return "no slices; start one with: casaba run --memory 1Gi -- COMMAND"
+    parts: list[RenderableType] = []
     for budget in budgets:
-        console.print(_heading(budget), highlight=False)
+        parts.append(_heading(budget))
         if budget.processes:
-            console.print(_process_table(budget.processes))
+            parts.append(_process_table(budget.processes))
+    return Group(*parts)
 
 
 def _heading(budget: BudgetUsage) -> str:

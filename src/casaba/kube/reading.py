@@ -101,6 +101,10 @@ class KubeReader:
         path = resource.path(name, namespace, subresource)
         return await self._transport.request(reading(path, query))
 
+    async def read_path(self, path: str) -> bytes:
+        """What is at a path outside of all resources, such as `/version`, as bytes."""
+        return await self._transport.request(reading(path, None))
+
     async def open_stream(
         self,
         resource: Resource[Any],

@@ -76,10 +76,14 @@ PODS = Resource("", "v1", "pods", "Pod", True, wire.Pod)
 EVENTS = Resource("", "v1", "events", "Event", True, wire.Event)
 NAMESPACES: Resource[Object] = Resource("", "v1", "namespaces", "Namespace", False, dict)
 CONFIG_MAPS: Resource[Object] = Resource("", "v1", "configmaps", "ConfigMap", True, dict)
+RESOURCE_QUOTAS: Resource[Object] = Resource(
+    "", "v1", "resourcequotas", "ResourceQuota", True, dict
+)
 SECRETS: Resource[Object] = Resource("", "v1", "secrets", "Secret", True, dict)
 SERVICE_ACCOUNTS: Resource[Object] = Resource(
     "", "v1", "serviceaccounts", "ServiceAccount", True, dict
 )
+DAEMON_SETS: Resource[Object] = Resource("apps", "v1", "daemonsets", "DaemonSet", True, dict)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, wire.Lease)
 RESOURCE_SLICES = Resource(
     _RESOURCE, "v1", "resourceslices", "ResourceSlice", False, wire.ResourceSlice

@@ -29,6 +29,16 @@ class ProcessUsage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CardTimes:
+    """A budget's time on one card since it was made, of dead processes too, in nanoseconds."""
+
+    busy_ns: int
+    """Busy time of the card that was charged."""
+    wait_ns: int
+    """Time that launches were held back."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class BudgetUsage:
     """One budget with its living processes."""
 
@@ -38,3 +48,7 @@ class BudgetUsage:
     processes: tuple[ProcessUsage, ...]
     refusals: int
     """Of all processes since the budget was made, dead ones too."""
+    times: tuple[CardTimes, ...] = ()
+    """In the policy's order of cards."""
+    damaged: bool = False
+    """Whether the region can't be read as one: its tenant wrote over it. The limits hold."""

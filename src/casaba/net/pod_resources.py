@@ -6,45 +6,68 @@ memory and device plugins.
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grpclib.client import Channel, UnaryUnaryMethod
 from grpclib.const import Status
-from grpclib.exceptions import GRPCError
+from grpclib.exceptions import GRPCError, ProtocolError, StreamTerminatedError
 
 from casaba.errors import HostError
+from casaba.model.pod_use import ClaimInUse, DeviceInUse, PodInUse
 from casaba.net.grpc_services import ClosingServer, UnaryService
 from casaba.wire._proto import podresources_v1_pb2 as messages
 
-
-@dataclass(frozen=True, kw_only=True)
-class DeviceInUse:
-    """A device that a driver prepared for a claim."""
-
-    driver: str
-    pool: str
-    device: str
-    cdi_ids: tuple[str, ...]
-    share_id: str | None
+__all__ = ["ClaimInUse", "DeviceInUse", "PodInUse", "list_pods", "pod_resources_server"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimInUse:
-    """A container's use of a claim."""
-
-    namespace: str
-    name: str
-    devices: tuple[DeviceInUse, ...]
+_LIST = "/v1.PodResourcesLister/List"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodInUse:
-    """A pod, and the claims of each of its containers by name."""
+async def list_pods(socket: Path, timeout_s: float) -> tuple[PodInUse, ...]:
+    """The kubelet's pods with their claims; raises HostError when it does not answer."""
+    channel = Channel(path=str(socket))
+    method = UnaryUnaryMethod[Any, Any](
+        channel, _LIST, messages.ListPodResourcesRequest, messages.ListPodResourcesResponse
+    )
+    try:
+        answer = await method(messages.ListPodResourcesRequest(), timeout=timeout_s)
+    except (GRPCError, OSError, ProtocolError, StreamTerminatedError) as error:
+        reason = str(error) or type(error).__name__
+        raise HostError(f"the kubelet does not tell its pods at {socket}: {reason}") from error
+    finally:
+        channel.close()
+    return tuple(map(_pod_in_use, answer.pod_resources))
 
-    namespace: str
-    name: str
-    containers: tuple[tuple[str, tuple[ClaimInUse, ...]], ...]
+
+def _pod_in_use(pod: Any) -> PodInUse:
+    return PodInUse(
+        namespace=pod.namespace,
+        name=pod.name,
+        containers=tuple(
+            (container.name, tuple(map(_claim_in_use, container.dynamic_resources)))
+            for container in pod.containers
+            if container.dynamic_resources
+        ),
+    )
+
+
+def _claim_in_use(claim: Any) -> ClaimInUse:
+    return ClaimInUse(
+        namespace=claim.claim_namespace,
+        name=claim.claim_name,
+        devices=tuple(map(_device_in_use, claim.claim_resources)),
+    )
+
+
+def _device_in_use(device: Any) -> DeviceInUse:
+    return DeviceInUse(
+        driver=device.driver_name,
+        pool=device.pool_name,
+        device=device.device_name,
+        cdi_ids=tuple(one.name for one in device.cdi_devices),
+        share_id=device.share_id if device.HasField("share_id") else None,
+    )
 
 
 @asynccontextmanager

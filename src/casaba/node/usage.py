@@ -1,20 +1,37 @@
 """What the budgets below a claims folder hold now: policy files and regions, read with pread."""
 
 import fcntl
+import functools
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from casaba.errors import InvalidInput
-from casaba.model.usage import BudgetUsage
-from casaba.node.budgets import read_bounded
+from casaba.errors import HostError, InvalidInput
+from casaba.model.limits import Policy
+from casaba.model.usage import BudgetUsage, ProcessUsage
 from casaba.settings import _host_paths as fixed
 from casaba.wire.policy_file import POLICY_BYTES, parse_policy
-from casaba.wire.region_file import REGION_BYTES, lock_offset, parse_processes, parse_refusals
+from casaba.wire.region_file import (
+    CARD_BYTES,
+    HEAD_BYTES,
+    REGION_BYTES,
+    Region,
+    card_offset,
+    lock_offset,
+    start_bytes,
+)
+
+T = TypeVar("T")
 
 _FLOCK = "hh4xqqi4x"
 """struct flock of 64-bit Linux."""
+
+_FREE = struct.pack("h", fcntl.F_UNLCK)
+
+_POLICIES = 1024
+"""So many are remembered."""
 
 
 def read_budgets(claims_dir: Path) -> Iterator[BudgetUsage]:
@@ -23,36 +40,90 @@ def read_budgets(claims_dir: Path) -> Iterator[BudgetUsage]:
     Raises HostError when a file is there and may not be read.
     """
     for folder in sorted(claims_dir.glob("*/*")):
-        try:
-            yield _read_budget(folder)
-        except InvalidInput:
-            continue  # being made, being removed, or damaged by its tenant
+        budget = read_budget(claims_dir, folder.parent.name, folder.name)
+        if budget is not None and not budget.damaged:
+            yield budget
 
 
-def _read_budget(folder: Path) -> BudgetUsage:
-    policy = parse_policy(read_bounded(folder / fixed.POLICY, POLICY_BYTES))
-    content = read_bounded(folder / fixed.REGION, REGION_BYTES)
-    found = parse_processes(content, len(policy.cards))
-    living = _living(folder / fixed.REGION, list(found))
+def read_budget(claims_dir: Path, claim: str, request: str) -> BudgetUsage | None:
+    """One budget with its living processes; None while it is being made or removed.
+
+    Raises HostError when a file is there and may not be read. It is read at every scrape, for
+    hundreds of budgets: hence the strings instead of paths.
+    """
+    folder = f"{claims_dir}/{claim}/{request}"
+    try:
+        policy = _read(f"{folder}/{fixed.POLICY}", _policy_of)
+    except InvalidInput:
+        return None
+    try:
+        region, processes = _read(
+            f"{folder}/{fixed.REGION}", lambda handle: _used_region(handle, len(policy.cards))
+        )
+    except InvalidInput:
+        region, processes = None, ()
     return BudgetUsage(
-        claim=folder.parent.name,
-        request=folder.name,
+        claim=claim,
+        request=request,
         policy=policy,
-        processes=tuple(found[slot] for slot in living),
-        refusals=parse_refusals(content),
+        processes=processes,
+        refusals=region.refusals if region else 0,
+        times=region.times if region else (),
+        damaged=region is None,
     )
 
 
-def _living(region: Path, slots: list[int]) -> list[int]:
-    """The slots whose owners live: the kernel drops a process's lock with the process."""
-    handle = os.open(region, os.O_RDONLY | os.O_CLOEXEC)
+def _read(path: str, content_of: Callable[[int], T]) -> T:
+    """What a file says; raises InvalidInput also when there is none."""
     try:
-        return [slot for slot in slots if _is_locked(handle, lock_offset(slot))]
-    finally:
-        os.close(handle)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            return content_of(handle)
+        finally:
+            os.close(handle)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInput(f"{path} is not there") from None
+    except OSError as error:
+        raise HostError(f"can't read {path}: {error.strerror}") from error
+
+
+def _policy_of(handle: int) -> Policy:
+    return _parsed_policy(os.pread(handle, POLICY_BYTES + 1, 0))
+
+
+_parsed_policy = functools.lru_cache(_POLICIES)(parse_policy)
+"""A policy seldom changes; what it says is read again and again."""
+
+
+def _used_region(handle: int, card_count: int) -> tuple[Region, tuple[ProcessUsage, ...]]:
+    region = _read_region(handle, card_count)
+    processes = region.processes(lambda slot: _is_locked(handle, lock_offset(slot)))
+    return region, tuple(processes.values())
+
+
+def _read_region(handle: int, card_count: int) -> Region:
+    """A region as far as it is used; never mapped, for a tenant may truncate it at any time.
+
+    Raises InvalidInput for another size.
+    """
+    size = os.fstat(handle).st_size
+    if size != REGION_BYTES:
+        raise InvalidInput(f"a region of {size} bytes")
+    start = _exactly(handle, HEAD_BYTES, 0)
+    if (needed := start_bytes(start)) > HEAD_BYTES:
+        start = _exactly(handle, needed, 0)
+    cards = [_exactly(handle, CARD_BYTES, card_offset(number)) for number in range(card_count)]
+    return Region(start, tuple(cards))
+
+
+def _exactly(handle: int, size: int, offset: int) -> bytes:
+    content = os.pread(handle, size, offset)
+    if len(content) != size:
+        raise InvalidInput("the region has shrunk")
+    return content
 
 
 def _is_locked(handle: int, offset: int) -> bool:
+    """Whether a slot's owner lives: the kernel drops a process's lock with the process."""
     wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
-    answer = fcntl.fcntl(handle, fcntl.F_OFD_GETLK, wanted)
-    return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)
+    return not fcntl.fcntl(handle, fcntl.F_OFD_GETLK, wanted).startswith(_FREE)

@@ -55,6 +55,11 @@ def plan_publish(
     return PublishPlan(delete=tuple(others), replace=replace)
 
 
+def plan_withdrawal(published: Sequence[PublishedSlice]) -> PublishPlan:
+    """The plan for a node that must not be found: no slice at all."""
+    return PublishPlan(delete=tuple(published))
+
+
 def dropped_fields(sent: Any, stored: Any, path: str = "spec") -> tuple[str, ...]:
     """Paths of what was sent but not stored: a feature gate of the API server is off."""
     if isinstance(sent, dict) and isinstance(stored, dict):

@@ -30,12 +30,13 @@ def slice_spec(node: NodeName, gpus: Iterable[Gpu], generation: int) -> Spec:
     devices = [_device(gpu) for gpu in sorted(gpus, key=lambda gpu: gpu.minor)]
     if len(devices) > MAX_DEVICES:
         raise HostError(f"{len(devices)} cards, but one slice takes {MAX_DEVICES}")
-    return {
+    spec: Spec = {
         "driver": DRIVER_NAME,
         "nodeName": node,
         "pool": {"name": node, "generation": generation, "resourceSliceCount": 1},
-        "devices": devices,
     }
+    # The API server leaves out an empty list, and what it has is compared with this.
+    return {**spec, "devices": devices} if devices else spec
 
 
 def _device(gpu: Gpu) -> Spec:

@@ -6,6 +6,9 @@ from pathlib import Path
 from casaba.settings.budgets import BudgetSettings
 from casaba.settings.host_paths import HostPaths
 
+OPERATOR_SOCKET = "agent.sock"
+"""File name of the operator's socket in the run folder."""
+
 GPU_NODE_LABEL = ("gpu", "on")
 """Only nodes that carry this label offer their cards; kept from HAMi."""
 
@@ -25,6 +28,9 @@ class NodeAgentSettings:
 
     driver_root: Path = Path("/")
     """Root of the NVIDIA driver's files; the GPU Operator's is /run/nvidia/driver."""
+
+    host_driver_root: Path | None = None
+    """The driver root as the host's container runtime sees it; None: as the agent does."""
 
     dev_root: Path | None = None
     """Root of the device nodes; None: the driver root."""
@@ -57,5 +63,43 @@ class NodeAgentSettings:
     schedule_check_s: float = 1.0
     """How often the cards' schedules are looked at and mended, in seconds."""
 
+    driver_check_s: float = 5.0
+    """How often it is looked whether there is a driver, and still the same, in seconds."""
+
+    crippled_retry_s: float = 600.0
+    """When to try again after the API server dropped fields of the slice, in seconds."""
+
+    hami_silence_s: float = 300.0
+    """An old HAMi that writes nothing on the Node for so long is gone, in seconds; HAMi's own."""
+
+    card_resources: tuple[str, ...] = (
+        "nvidia.com/gpu",
+        "nvidia.com/gpu.shared",
+        "nvidia.com/mig-*",
+    )
+    """Resources with which a device plugin offers the same cards; `*` for any characters."""
+
+    metrics_address: str = ":9394"
+    """Where /metrics, /healthz and /readyz are served: host:port; the port is HAMi's."""
+
+    legacy_metrics: bool = False
+    """Whether HAMi's metric names of before 2.9 are served too."""
+
+    proc_root: Path = Path("/proc")
+    """Where the processes behind NVML's PIDs are looked at; the host's."""
+
+    pod_resources_timeout_s: float = 2.0
+    """How long a scrape waits for the kubelet to tell its pods, in seconds."""
+
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     """Numbers of every policy file."""
+
+    @property
+    def operator_socket(self) -> Path:
+        """Where `casaba smi` asks; for root alone, never mounted into a tenant."""
+        return self.paths.run_dir / OPERATOR_SOCKET
+
+    @property
+    def pod_resources_socket(self) -> Path:
+        """Where the kubelet tells which pod has which devices."""
+        return self.paths.kubelet_dir / "pod-resources" / "kubelet.sock"

@@ -109,6 +109,7 @@ class GpuNode:
             "--sysfs-root": self.folder / "sys",
             "--card-spec": self.folder / "card-spec.json",
             "--context-size": 0,
+            "--metrics-address": "127.0.0.1:0",
         }
         return tuple(f"{flag}={value}" for flag, value in flags.items())
 

@@ -4,13 +4,34 @@ A tenant can write to it: a parsed region says what the tenant's processes claim
 """
 
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from casaba.errors import InvalidInput
 from casaba.model.limits import CardUsage
-from casaba.model.usage import ProcessUsage
+from casaba.model.usage import CardTimes, ProcessUsage
 from casaba.wire import _region_layout as layout
 
+Content = bytes | bytearray
+"""A region's content."""
+
 REGION_BYTES = layout.REGION_SIZE
+
+_WORD = struct.Struct("<Q")
+_WORD_BYTES = _WORD.size
+
+_SLOT = struct.Struct(f"<{layout.REGION_SLOT_BYTES // _WORD_BYTES}Q")
+"""A whole slot at once: its fields are words."""
+
+_PID = layout.REGION_SLOT_PID[0] // _WORD_BYTES
+_GUARD_VERSION = layout.REGION_SLOT_GUARD_VERSION[0] // _WORD_BYTES
+_REFUSALS = layout.REGION_SLOT_REFUSALS[0] // _WORD_BYTES
+_PEAK = layout.REGION_SLOT_PEAK[0] // _WORD_BYTES
+_GPU_TIME_NS = layout.REGION_SLOT_GPU_TIME_NS[0] // _WORD_BYTES
+_WAIT_NS = layout.REGION_SLOT_WAIT_NS[0] // _WORD_BYTES
+_LAST_LAUNCH_NS = layout.REGION_SLOT_LAST_LAUNCH_NS[0] // _WORD_BYTES
+_LAUNCHES = layout.REGION_SLOT_LAUNCHES[0] // _WORD_BYTES
+_KINDS = layout.REGION_SLOT_KINDS[0] // _WORD_BYTES
 
 KINDS = tuple(
     name.removeprefix("KIND_").lower()
@@ -34,28 +55,96 @@ def build_region() -> bytes:
     return bytes(content)
 
 
-def is_region(content: bytes) -> bool:
+_FRESH = build_region()
+_FIRST_WORDS = _FRESH[: layout.REGION_FILE_HIGH_WATER[0]]
+
+
+def is_region(content: Content) -> bool:
     """Whether a file's size and first words are those of a region of this version."""
-    fresh = build_region()
-    words = layout.REGION_FILE_HIGH_WATER[0]
-    return len(content) == len(fresh) and content[:words] == fresh[:words]
+    return len(content) == REGION_BYTES and content[: len(_FIRST_WORDS)] == _FIRST_WORDS
 
 
-def parse_refusals(content: bytes) -> int:
+HEAD_BYTES = layout.REGION_FILE_SLOTS + 16 * layout.REGION_SLOT_BYTES
+"""What is read first: all but the cards, for as many processes as most tenants have."""
+
+CARD_BYTES = layout.REGION_CARD_BYTES
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region's parts as they were read; a parser of what its tenant's processes claim."""
+
+    start: Content
+    """From the file's beginning to the end of the slots that were ever used."""
+    cards: tuple[Content, ...]
+    """CARD_BYTES of each card of the policy."""
+
+    @property
+    def refusals(self) -> int:
+        """Of all processes since the region was made."""
+        return _number(self.start, 0, layout.REGION_FILE_REFUSALS)
+
+    @property
+    def times(self) -> tuple[CardTimes, ...]:
+        """Time on each card of all processes since the region was made."""
+        return tuple(
+            CardTimes(
+                busy_ns=_word(card, layout.REGION_CARD_COMPUTE, layout.COMPUTE_BUSY),
+                wait_ns=_word(card, layout.REGION_CARD_COMPUTE, layout.COMPUTE_WAIT),
+            )
+            for card in self.cards
+        )
+
+    def processes(self, lives: Callable[[int], bool] = lambda _: True) -> dict[int, ProcessUsage]:
+        """What each slot that was ever used says, by slot number; dead ones are among them.
+
+        `lives` chooses slots by number.
+        """
+        return {
+            slot: _process(self, slot)
+            for slot in range(_used_slots(self.start))
+            if _slot_pid(self.start, slot) and lives(slot)
+        }
+
+
+def start_bytes(head: Content) -> int:
+    """How much of the file is needed beside the cards, given its first HEAD_BYTES.
+
+    Raises InvalidInput when it is no region.
+    """
+    _check_first_words(head, len(head))
+    return layout.REGION_FILE_SLOTS + _used_slots(head) * layout.REGION_SLOT_BYTES
+
+
+def card_offset(number: int) -> int:
+    """Where a card's part begins."""
+    return layout.REGION_FILE_CARDS + number * layout.REGION_CARD_BYTES
+
+
+def parse_refusals(content: Content) -> int:
     """Refusals of all processes since the region was made; raises InvalidInput."""
-    _check(content)
-    return _number(content, 0, layout.REGION_FILE_REFUSALS)
+    return parse_region(content, 0).refusals
 
 
-def parse_processes(content: bytes, card_count: int) -> dict[int, ProcessUsage]:
+def parse_processes(content: Content, card_count: int) -> dict[int, ProcessUsage]:
     """What each slot that was ever used says, by slot number; dead ones are among them.
 
     Raises InvalidInput for a file of another size or version.
     """
-    _check(content)
-    used = min(_number(content, 0, layout.REGION_FILE_HIGH_WATER), layout.REGION_SLOTS)
-    slots = {slot: _process(content, slot, card_count) for slot in range(used)}
-    return {slot: process for slot, process in slots.items() if process.pid}
+    return parse_region(content, card_count).processes()
+
+
+def parse_region(content: Content, card_count: int) -> Region:
+    """The parts of a whole file; raises InvalidInput for one of another size or version."""
+    if len(content) != REGION_BYTES:
+        raise _no_region(len(content))
+    _check_first_words(content, len(content))
+    offsets = (card_offset(number) for number in range(card_count))
+    return Region(content, tuple(content[at : at + CARD_BYTES] for at in offsets))
+
+
+def _used_slots(content: Content) -> int:
+    return min(_number(content, 0, layout.REGION_FILE_HIGH_WATER), layout.REGION_SLOTS)
 
 
 def lock_offset(slot: int) -> int:
@@ -63,53 +152,60 @@ def lock_offset(slot: int) -> int:
     return layout.REGION_LOCK_BASE + slot
 
 
-def _check(content: bytes) -> None:
-    if not is_region(content):
-        raise InvalidInput(
-            f"region: {len(content)} bytes that are not a region of version "
-            f"{layout.REGION_VERSION}; a tenant damaged it, or its guard is of another release"
-        )
+def _check_first_words(content: Content, size: int) -> None:
+    if content[: len(_FIRST_WORDS)] != _FIRST_WORDS:
+        raise _no_region(size)
 
 
-def _process(content: bytes, slot: int, card_count: int) -> ProcessUsage:
-    at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
-    cards = tuple(_card_usage(content, slot, card) for card in range(card_count))
-    return ProcessUsage(
-        pid=_number(content, at, layout.REGION_SLOT_PID),
-        guard_version=_number(content, at, layout.REGION_SLOT_GUARD_VERSION),
-        cards=cards,
-        kinds_bytes=_kinds(content, at, sum(card.asked_bytes for card in cards)),
-        peak_bytes=_number(content, at, layout.REGION_SLOT_PEAK),
-        refusals=_number(content, at, layout.REGION_SLOT_REFUSALS),
-        launches=_number(content, at, layout.REGION_SLOT_LAUNCHES),
-        gpu_time_ns=_number(content, at, layout.REGION_SLOT_GPU_TIME_NS),
-        wait_ns=_number(content, at, layout.REGION_SLOT_WAIT_NS),
-        last_launch_ns=_number(content, at, layout.REGION_SLOT_LAST_LAUNCH_NS),
+def _no_region(size: int) -> InvalidInput:
+    return InvalidInput(
+        f"region: {size} bytes that are not a region of version {layout.REGION_VERSION}; "
+        "a tenant damaged it, or its guard is of another release"
     )
 
 
-def _kinds(content: bytes, at: int, asked_bytes: int) -> tuple[int, ...]:
+def _process(region: Region, slot: int) -> ProcessUsage:
+    at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
+    words = _SLOT.unpack_from(region.start, at)
+    cards = tuple(_card_usage(card, slot) for card in region.cards)
+    return ProcessUsage(
+        pid=words[_PID],
+        guard_version=words[_GUARD_VERSION],
+        cards=cards,
+        kinds_bytes=_kinds(words, sum(card.asked_bytes for card in cards)),
+        peak_bytes=words[_PEAK],
+        refusals=words[_REFUSALS],
+        launches=words[_LAUNCHES],
+        gpu_time_ns=words[_GPU_TIME_NS],
+        wait_ns=words[_WAIT_NS],
+        last_launch_ns=words[_LAST_LAUNCH_NS],
+    )
+
+
+def _kinds(words: tuple[int, ...], asked_bytes: int) -> tuple[int, ...]:
     """By kind; what the kinds but contexts leave of the asked is plain device memory."""
-    offset, code = layout.REGION_SLOT_KINDS
-    told = list(struct.unpack_from(code, content, at + offset))
+    told = list(words[_KINDS : _KINDS + layout.REGION_KINDS])
     others = sum(told) - told[layout.KIND_DEVICE] - told[layout.KIND_CONTEXT]
     told[layout.KIND_DEVICE] = max(asked_bytes - others, 0)
     return tuple(told)
 
 
-def _card_usage(content: bytes, slot: int, card: int) -> CardUsage:
-    at = layout.REGION_FILE_CARDS + card * layout.REGION_CARD_BYTES
+def _slot_pid(start: Content, slot: int) -> int:
+    at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES + layout.REGION_SLOT_PID[0]
+    return int(_WORD.unpack_from(start, at)[0])
+
+
+def _card_usage(card: Content, slot: int) -> CardUsage:
     return CardUsage(
-        asked_bytes=_word(content, at, layout.REGION_CARD_ASKED, slot),
-        overhead_bytes=_word(content, at, layout.REGION_CARD_OVERHEAD, slot),
+        asked_bytes=_word(card, layout.REGION_CARD_ASKED, slot),
+        overhead_bytes=_word(card, layout.REGION_CARD_OVERHEAD, slot),
     )
 
 
-def _word(content: bytes, at: int, place: tuple[int, str], number: int) -> int:
-    offset, code = place
-    return int(struct.unpack_from(code, content, at + offset)[number])
+def _word(card: Content, place: tuple[int, str], number: int) -> int:
+    return int(_WORD.unpack_from(card, place[0] + number * _WORD_BYTES)[0])
 
 
-def _number(content: bytes, at: int, place: tuple[int, str]) -> int:
+def _number(content: Content, at: int, place: tuple[int, str]) -> int:
     offset, code = place
     return int(struct.unpack_from(code, content, at + offset)[0])

@@ -224,3 +224,16 @@ async def test_permissions_can_be_asked_for(kubectl: Kubectl) -> None:
 async def test_a_token_can_be_had(kubectl: Kubectl) -> None:
     await kubectl.ok("create", "serviceaccount", "robot")
     assert (await kubectl.ok("create", "token", "robot")).count(".") == 2
+
+
+async def test_a_quota_is_made_and_its_use_is_shown(
+    kubectl: Kubectl, server: SimulatedApiServer
+) -> None:
+    await kubectl.ok("create", "quota", "small", "--hard=pods=2,requests.nvidia.com/gpu=1")
+    made = json.loads(await kubectl.ok("get", "quota", "small", "-o", "json"))
+    hard = {"pods": "2", "requests.nvidia.com/gpu": "1"}
+    assert made["spec"] == {"hard": hard}
+    use = {"hard": {**hard, "limits.cpu": "4"}, "used": {"pods": "1"}}
+    server.seed([{**made, "status": use}])
+    shown = " ".join((await kubectl("get", "quota")).table[1])
+    assert shown.startswith("small pods: 1/2, requests.nvidia.com/gpu: 0/1 limits.cpu: 0/4 ")

@@ -69,6 +69,10 @@ class CrashSite:
                 return
             self.deaths += 1
 
+    def said(self, event: str) -> bool:
+        """Whether the agent that runs now has a line of that name in its log."""
+        return self.agent is not None and self.agent.said(event)
+
     def kill_agent(self) -> None:
         """SIGKILL the one that runs now."""
         if self.agent is not None:

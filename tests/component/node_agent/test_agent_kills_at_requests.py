@@ -67,6 +67,10 @@ async def test_killed_around_each_request(short_folder: Path, done: bool) -> Non
         (wanted,) = site.slices()
         deaths = 0
         for (verb, plural), change in CHANGES.items():
+            await site.until("the agent watches", lambda: site.said("slices.followed"))
+            if verb == "create":  # an agent tries it by a dry run before it creates its first
+                await delete_slice(site)
+                await site.until("there is another", lambda: site.slices() == [wanted])
             target = Target(usernames={AGENT_USER}, verbs={verb}, resources={plural})
             site.server.faults.add(LostAnswer(done=done, then=site.kill_agent), target)
             await change(site)

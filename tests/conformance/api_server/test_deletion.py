@@ -17,6 +17,13 @@ async def test_a_deleted_object_is_gone(api: ApiDoor) -> None:
     (await api.get(api.core("configmaps", "one"))).refused(404, "NotFound")
 
 
+async def test_a_deleted_quota_is_told(api: ApiDoor) -> None:
+    quota = {"metadata": {"name": "one"}, "spec": {"hard": {"pods": "2"}}}
+    assert (await made(api, api.core("resourcequotas"), quota))["spec"] == quota["spec"]
+    told = (await api.delete(api.core("resourcequotas", "one"))).object()
+    assert (told["kind"], told["spec"]) == ("ResourceQuota", quota["spec"])
+
+
 async def test_a_missing_object_cannot_be_deleted(api: ApiDoor) -> None:
     answer = await api.delete(api.core("configmaps", "none"))
     assert answer.refused(404, "NotFound") == 'configmaps "none" not found'

@@ -24,6 +24,7 @@ COLUMNS = {
     "/api/v1/configmaps": "Name Data Age |",
     "/api/v1/secrets": "Name Type Data Age |",
     "/api/v1/serviceaccounts": "Name Age |",
+    "/api/v1/resourcequotas": "Name Request Limit Age |",
     "/apis/coordination.k8s.io/v1/leases": "Name Holder Age |",
     "/apis/resource.k8s.io/v1/deviceclasses": "Name Age |",
     "/apis/resource.k8s.io/v1/resourceslices": "Name Node Driver Pool Age |",

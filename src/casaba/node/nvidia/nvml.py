@@ -3,6 +3,7 @@
 NVIDIA's own binding costs 15 MB of memory; this costs less than one.
 """
 
+import _ctypes
 import contextlib
 import ctypes
 import platform
@@ -80,6 +81,37 @@ class _Memory(ctypes.Structure):
     )
 
 
+class _Utilization(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_t of the functions that end in _v2 and _v3."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("used_memory", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    )
+
+
+class _OldProcess(ctypes.Structure):
+    """nvmlProcessInfo_v1_t, of drivers before 450."""
+
+    _fields_ = (("pid", ctypes.c_uint), ("used_memory", ctypes.c_ulonglong))
+
+
+_PROCESS_LISTS = (
+    ("nvmlDeviceGetComputeRunningProcesses_v3", _Process),
+    ("nvmlDeviceGetComputeRunningProcesses_v2", _Process),
+    ("nvmlDeviceGetComputeRunningProcesses", _OldProcess),
+)
+"""Newest first."""
+
+_PROCESSES_MAX = 1024
+
+
 class NvmlError(HostError):
     """A call that NVML answered with an error."""
 
@@ -125,14 +157,26 @@ class Nvml:
 
     @contextlib.contextmanager
     def session(self) -> Iterator["Nvml"]:
-        """Between nvmlInit_v2 and nvmlShutdown; raises NvmlError."""
-        self._call("nvmlInit_v2")
-        try:
-            yield self
-        finally:
-            self._library.nvmlShutdown()
+        """Between nvmlInit_v2 and nvmlShutdown; raises NvmlError. The library is then let go.
 
-    def _call(self, name: str, *arguments: object) -> None:
+        Between sessions nothing holds the driver: an open device keeps its module from being
+        unloaded, and a library that stays loaded would be taken for its successor.
+        """
+        try:
+            self.call("nvmlInit_v2")
+            try:
+                yield self
+            finally:
+                self._library.nvmlShutdown()
+        finally:
+            _ctypes.dlclose(self._library._handle)
+
+    def has(self, name: str) -> bool:
+        """Whether this driver's library has a function."""
+        return hasattr(self._library, name)
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function that answers with a code; raises NvmlError."""
         try:
             function = getattr(self._library, name)
         except AttributeError:
@@ -159,17 +203,17 @@ class Nvml:
     def device(self, index: int) -> NvmlDevice:
         """Everything about the card with this NVML index; raises NvmlError."""
         handle = ctypes.c_void_p()
-        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
+        self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
         major, minor = ctypes.c_int(), ctypes.c_int()
-        self._call(
+        self.call(
             "nvmlDeviceGetCudaComputeCapability",
             handle,
             ctypes.byref(major),
             ctypes.byref(minor),
         )
         pci, memory = _PciInfo(), _Memory()
-        self._call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
-        self._call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+        self.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
+        self.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
         brand = self._number("nvmlDeviceGetBrand", ctypes.c_uint, handle)
         architecture = self._number("nvmlDeviceGetArchitecture", ctypes.c_uint, handle)
         return NvmlDevice(
@@ -185,12 +229,49 @@ class Nvml:
             memory_bytes=memory.total,
         )
 
+    def card(self, uuid: str) -> "NvmlCard":
+        """The card with a UUID; raises NvmlError."""
+        handle = ctypes.c_void_p()
+        name = ctypes.c_char_p(uuid.encode())
+        self.call("nvmlDeviceGetHandleByUUID", name, ctypes.byref(handle))
+        return NvmlCard(self, handle)
+
     def _text(self, name: str, *before: object) -> str:
         buffer = ctypes.create_string_buffer(_TEXT_BYTES)
-        self._call(name, *before, buffer, ctypes.c_uint(_TEXT_BYTES))
+        self.call(name, *before, buffer, ctypes.c_uint(_TEXT_BYTES))
         return buffer.value.decode(errors="replace")
 
     def _number(self, name: str, kind: type[ctypes.c_int | ctypes.c_uint], *before: object) -> int:
         number = kind()
-        self._call(name, *before, ctypes.byref(number))
+        self.call(name, *before, ctypes.byref(number))
         return number.value
+
+
+class NvmlCard:
+    """What a card does now; every call raises NvmlError where the card does not tell."""
+
+    def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
+        self._nvml = nvml
+        self._handle = handle
+
+    def memory_used_bytes(self) -> int:
+        """Of everybody, with what the driver keeps for itself."""
+        memory = _Memory()
+        self._nvml.call("nvmlDeviceGetMemoryInfo", self._handle, ctypes.byref(memory))
+        return int(memory.used)
+
+    def utilization_percent(self) -> tuple[int, int]:
+        """Of the card's kernels and of its memory."""
+        rates = _Utilization()
+        self._nvml.call("nvmlDeviceGetUtilizationRates", self._handle, ctypes.byref(rates))
+        return int(rates.gpu), int(rates.memory)
+
+    def pids(self) -> tuple[int, ...]:
+        """Processes with a compute context, as far as our PID namespace sees them."""
+        for name, kind in _PROCESS_LISTS:
+            if self._nvml.has(name):
+                count = ctypes.c_uint(_PROCESSES_MAX)
+                found = (kind * _PROCESSES_MAX)()
+                self._nvml.call(name, self._handle, ctypes.byref(count), found)
+                return tuple(int(one.pid) for one in found[: count.value])
+        raise NvmlError("this driver's NVML lists no processes")

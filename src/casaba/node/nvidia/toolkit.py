@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from casaba.errors import HostError, InvalidInput
 from casaba.node.files import explained, write_whole
 from casaba.wire import cdi
 
-_GENERATE_TIMEOUT_S = 60
+_TIMEOUT_S = 60
+"""For one run of nvidia-ctk."""
+
 _EXECUTABLE = 0o755
 _HOOK = "nvidia-cdi-hook"
 
@@ -73,20 +76,48 @@ def generate_card_spec(toolkit: Toolkit, *, hook: Path, driver_root: Path, dev_r
         *("--driver-root", str(driver_root), "--dev-root", str(dev_root)),
         *("--nvidia-cdi-hook-path", str(hook)),
     ]
+    return _checked(_output(command))
+
+
+def move_root(toolkit: Toolkit, spec: bytes, seen: Path, host: Path) -> bytes:
+    """The spec for a container runtime that has at `host` what nvidia-ctk saw at `seen`.
+
+    Only paths of the host below `seen` change: those of the driver, not that of the hook. Raises
+    HostError.
+    """
+    with explained("make a folder in", Path(tempfile.gettempdir())):
+        folder = tempfile.TemporaryDirectory(prefix="casaba-")
+    with folder as name:
+        moved = Path(name) / "card.json"  # the form follows from the name
+        command = [
+            *(str(toolkit.nvidia_ctk), "--quiet", "cdi", "transform", "root"),
+            *("--from", str(seen), "--to", str(host)),
+            *("--input", "-", "--output", str(moved)),
+        ]
+        _output(command, spec)
+        with explained("read", moved):
+            return _checked(moved.read_bytes())
+
+
+def _output(command: list[str], given: bytes = b"") -> bytes:
     try:
         result = subprocess.run(
-            command, capture_output=True, timeout=_GENERATE_TIMEOUT_S, check=False
+            command, input=given, capture_output=True, timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"{toolkit.nvidia_ctk} did not run: {error}") from error
+        raise HostError(f"{command[0]} did not run: {error}") from error
     if result.returncode != 0:
         words = result.stderr.decode(errors="replace").strip().splitlines()[-3:]
         raise HostError(f"{' '.join(command)} failed: {' | '.join(words)}")
-    if (kind := _kind(result.stdout)) is None:
-        raise HostError(f"nvidia-ctk printed no CDI spec: {result.stdout[:80]!r}")
+    return result.stdout
+
+
+def _checked(spec: bytes) -> bytes:
+    if (kind := _kind(spec)) is None:
+        raise HostError(f"nvidia-ctk made no CDI spec: {spec[:80]!r}")
     if kind != CARD_KIND:
         raise HostError(f"nvidia-ctk made devices of kind {kind!r}; is it older than 1.14?")
-    return result.stdout
+    return spec
 
 
 def read_card_spec(path: Path) -> bytes:

@@ -15,7 +15,9 @@ from casaba.policy.convert.conversion import (
     convert_pod,
     wants_conversion,
 )
+from casaba.policy.convert.essence import essence
 from casaba.policy.convert.facts import Card, ClusterFacts
+from casaba.policy.convert.pods import Object
 from casaba.policy.convert.refusals import PodRefused
 from casaba.policy.convert.updates import strip_update
 
@@ -23,9 +25,11 @@ __all__ = [
     "Card",
     "ClusterFacts",
     "Conversion",
+    "Object",
     "PodRefused",
     "TemplateWanted",
     "convert_pod",
+    "essence",
     "strip_update",
     "wants_conversion",
 ]

@@ -6,16 +6,18 @@ It hands a webhook their canonical text, in which 24000 is `24k` and 1e1 is `10`
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from casaba.errors import InvalidInput
-from casaba.model.quantity import MIB, Quantity, quantity, whole
+from casaba.model.quantity import MIB, quantity, whole
 from casaba.policy.convert.pods import Container, described, mapping
 from casaba.policy.convert.refusals import MALFORMED, PodRefused, cut, shown
 
 _KINDS = ("limits", "requests")
 _BYTES = re.compile(r"[MGTPE]i?$")
 _MAX_BITS = 256
+_CACHE_ENTRIES = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +40,8 @@ class Amount:
 
 def asks_for(resources: Any, names: Iterable[str]) -> bool:
     """Whether limits or requests of some resources have one of the names."""
-    kinds = [mapping(mapping(resources).get(kind)) for kind in _KINDS]
-    return any(name in kind for name in names for kind in kinds)
+    asked = mapping(resources)
+    return any(not mapping(asked.get(kind)).keys().isdisjoint(names) for kind in _KINDS)
 
 
 def amounts(container: Container, names: Iterable[str]) -> Mapping[str, Amount]:
@@ -57,41 +59,48 @@ def amounts(container: Container, names: Iterable[str]) -> Mapping[str, Amount]:
 
 
 def _amount(container: Container, name: str, given: Sequence[Any]) -> Amount:
-    place = f"{described(container)}: {name}"
-    first, *others = [_whole_number(value, place) for value in given]
-    for other in others:
-        if other.value != first.value:
-            raise PodRefused(
-                f"{place}: the limit is {first.text}, the request {other.text}; "
-                "write the limit only"
-            )
+    try:
+        first, *others = [_whole_number(value) for value in given]
+        for other in others:
+            if other.value != first.value:
+                raise PodRefused(
+                    f"the limit is {first.text}, the request {other.text}; write the limit only"
+                )
+    except PodRefused as refusal:
+        place = f"{described(container)}: {name}"
+        raise PodRefused(f"{place}: {refusal}", code=refusal.code) from None
     return first
 
 
-def _whole_number(value: Any, place: str) -> Amount:
-    text = _text(value, place)
+def _whole_number(value: Any) -> Amount:
     try:
-        amount: Quantity = quantity(text)
+        return _written_amount(_text(value))
     except InvalidInput:
-        raise PodRefused(
-            f"{place}: {shown(value)} is not a quantity; write a whole number", code=MALFORMED
-        ) from None
+        raise _no_quantity(value) from None
+
+
+@lru_cache(_CACHE_ENTRIES)
+def _written_amount(text: str) -> Amount:
+    """Raises InvalidInput for what is no quantity."""
+    amount = quantity(text)
     if amount.nanos < 0:
-        raise PodRefused(f"{place}: {cut(text)} is negative; write a positive whole number")
+        raise PodRefused(f"{cut(text)} is negative; write a positive whole number")
     if amount.nanos != whole(amount.value()).nanos:
-        raise PodRefused(f"{place}: {cut(text)} is a fraction; write a whole number")
+        raise PodRefused(f"{cut(text)} is a fraction; write a whole number")
     return Amount(value=amount.value(), text=cut(text))
 
 
-def _text(value: Any, place: str) -> str:
+def _text(value: Any) -> str:
     """As apimachinery's Quantity.UnmarshalJSON: numbers are texts, null is zero."""
-    if value is None:
-        return "0"
     if isinstance(value, str):
         return value.strip()
+    if value is None:
+        return "0"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or (isinstance(value, int) and value.bit_length() > _MAX_BITS):
-        raise PodRefused(
-            f"{place}: {shown(value)} is not a quantity; write a whole number", code=MALFORMED
-        )
+        raise _no_quantity(value)
     return repr(value)
+
+
+def _no_quantity(value: Any) -> PodRefused:
+    return PodRefused(f"{shown(value)} is not a quantity; write a whole number", code=MALFORMED)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from casaba.policy.convert.facts import ClusterFacts, VisibleCards
-from casaba.policy.convert.pods import Object, annotation, mapping
+from casaba.policy.convert.pods import Object, annotation, annotations
 from casaba.policy.convert.refusals import PodRefused, shown
 from casaba.settings.host_paths import DRIVER_NAME
 
@@ -96,11 +96,8 @@ class CardChoice:
 
 def card_choice(pod: Object) -> CardChoice:
     """What the pod's annotations say; raises PodRefused."""
-    return CardChoice(rules=tuple(_rule(pod, name) for name in CHOOSING if _is_set(pod, name)))
-
-
-def _is_set(pod: Object, name: str) -> bool:
-    return name in mapping(mapping(pod.get("metadata")).get("annotations"))
+    said = annotations(pod)
+    return CardChoice(rules=tuple(_rule(pod, name) for name in CHOOSING if name in said))
 
 
 def _rule(pod: Object, name: str) -> _Rule:

@@ -8,14 +8,12 @@ in sum the pod holds the maximum, as HAMi counts it, not the sum.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from casaba.model.slice_parameters import SliceParameters
+from casaba.model.slice_parameters import UNSAID, SliceParameters
 from casaba.policy.convert.demands import MAX_CARDS, Demand
 from casaba.policy.convert.needs import CardNeed
 from casaba.policy.convert.pods import Role, described
 from casaba.policy.convert.refusals import PodRefused, warning
 from casaba.policy.convert.request_names import request_names
-
-_NOTHING_SAID = SliceParameters()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +125,7 @@ class _Table:
 
     def _grow(self, index: int, demand: Demand) -> None:
         slot, container = self._slots[index], demand.container
-        if demand.parameters not in (_NOTHING_SAID, slot.owner.parameters):
+        if demand.parameters not in (UNSAID, slot.owner.parameters):
             self._warn(
                 f"{described(container)} has the priority and core policy of "
                 f"{described(slot.owner.container)}, whose card it uses"

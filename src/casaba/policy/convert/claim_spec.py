@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from casaba.model.quantity import MIB, format_binary
-from casaba.model.slice_parameters import SliceParameters
+from casaba.model.slice_parameters import UNSAID, SliceParameters
 from casaba.policy.convert.card_choice import CardChoice
 from casaba.policy.convert.card_requests import CardRequest, CardRequests
 from casaba.policy.convert.facts import VisibleCards
@@ -178,7 +178,7 @@ def _config(requests: Iterable[CardRequest]) -> list[Spec]:
     """One entry for all requests with the same parameters."""
     groups: dict[SliceParameters, list[str]] = {}
     for request in requests:
-        if request.parameters != SliceParameters():
+        if request.parameters != UNSAID:
             groups.setdefault(request.parameters, []).append(request.name)
     return [
         {

@@ -1,6 +1,6 @@
 """The walk of a pod: what it asks for, which requests that makes, what is patched."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,6 @@ from casaba.policy.convert.patches import (
 from casaba.policy.convert.pods import (
     Container,
     Object,
-    containers,
     described,
     every_container,
     labels,
@@ -68,15 +67,7 @@ class Conversion:
 
 def wants_conversion(pod: Object, settings: ConversionSettings) -> bool:
     """Whether a pod names one of the resources, wherever it may."""
-    if labels(pod).get(IGNORE_LABEL) == IGNORE:
-        return False
-    return any(
-        asks_for(resources, settings.resources)
-        for resources in (
-            spec(pod).get("resources"),
-            *(container.resources for container in every_container(pod)),
-        )
-    )
+    return _asks(pod, every_container(pod), settings.resources)
 
 
 def convert_pod(pod: Object, facts: ClusterFacts, settings: ConversionSettings) -> Conversion:
@@ -84,14 +75,11 @@ def convert_pod(pod: Object, facts: ClusterFacts, settings: ConversionSettings) 
 
     Nothing of the pod is changed. Raises PodRefused.
     """
-    if not wants_conversion(pod, settings):
+    everyone, names = every_container(pod), settings.resources
+    if not _asks(pod, everyone, names):
         return Conversion()
-    _check_places(pod, settings)
-    asked = {
-        one.pointer: (one, amounts(one, settings.resources))
-        for one in containers(pod)
-        if asks_for(one.resources, settings.resources)
-    }
+    _check_places(pod, everyone, settings)
+    asked = {one.pointer: (one, found) for one in everyone if (found := amounts(one, names))}
     wanted = {pointer: demand(*found, settings) for pointer, found in asked.items()}
     demands = [one for one in wanted.values() if one is not None]
     _check_pod(pod, demands)
@@ -101,7 +89,7 @@ def convert_pod(pod: Object, facts: ClusterFacts, settings: ConversionSettings) 
     return Conversion(
         patch=(
             *plan.patch,
-            *(resources_patch(one, settings.resources) for one in others),
+            *(resources_patch(one, names) for one in others),
             *metadata_patches(pod, _record(record)),
         ),
         templates=plan.templates,
@@ -113,14 +101,22 @@ def convert_pod(pod: Object, facts: ClusterFacts, settings: ConversionSettings) 
     )
 
 
-def _check_places(pod: Object, settings: ConversionSettings) -> None:
+def _asks(pod: Object, everyone: Iterable[Container], names: Sequence[str]) -> bool:
+    if labels(pod).get(IGNORE_LABEL) == IGNORE:
+        return False
+    return asks_for(spec(pod).get("resources"), names) or any(
+        asks_for(container.resources, names) for container in everyone
+    )
+
+
+def _check_places(pod: Object, everyone: Iterable[Container], settings: ConversionSettings) -> None:
     """Resources where no container could use them."""
     if asks_for(spec(pod).get("resources"), settings.resources):
         raise PodRefused(
             f"spec.resources: {settings.count_resource} and its like can't be shared by the "
             "containers of a pod; move them to the containers that use the card"
         )
-    for container in every_container(pod):
+    for container in everyone:
         if container.field == "ephemeralContainers" and asks_for(
             container.resources, settings.resources
         ):
@@ -206,9 +202,8 @@ def _names(
     asked: Mapping[str, Mapping[str, Amount]], settings: ConversionSettings
 ) -> tuple[str, ...]:
     """The resources that some container names."""
-    return tuple(
-        name for name in settings.resources if any(name in found for found in asked.values())
-    )
+    named = set[str]().union(*asked.values())
+    return tuple(name for name in settings.resources if name in named)
 
 
 def _readable(*warnings: str) -> tuple[str, ...]:

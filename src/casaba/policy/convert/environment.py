@@ -1,7 +1,7 @@
 """What a container's environment says of its share: HAMi-core's variables."""
 
 from casaba.model.slice_parameters import CorePolicy
-from casaba.policy.convert.pods import Container, described
+from casaba.policy.convert.pods import Container, described, mapping
 from casaba.policy.convert.refusals import PodRefused, shown, warning
 from casaba.settings.conversion import ConversionSettings
 
@@ -11,8 +11,7 @@ DISABLE_VARIABLE = "CUDA_DISABLE_CONTROL"
 
 def core_policy(container: Container, settings: ConversionSettings) -> CorePolicy | None:
     """The container's own variable, else the chart's value; nothing where both say the default."""
-    entry = container.variable(CORE_POLICY_VARIABLE) or {}
-    value = entry.get("value")
+    value = mapping(container.environment.get(CORE_POLICY_VARIABLE)).get("value")
     if not value or not isinstance(value, str):
         chosen = CorePolicy(settings.core_policy)
         return None if chosen is CorePolicy.DEFAULT else chosen
@@ -28,13 +27,16 @@ def core_policy(container: Container, settings: ConversionSettings) -> CorePolic
 
 def environment_warnings(container: Container, settings: ConversionSettings) -> tuple[str, ...]:
     """What of the environment can't be followed."""
-    who, found = described(container), []
-    if "valueFrom" in (container.variable(CORE_POLICY_VARIABLE) or {}):
+    variables, found = container.environment, []
+    if "valueFrom" in variables.get(CORE_POLICY_VARIABLE, ()):
         found.append(
-            f"{who}: {CORE_POLICY_VARIABLE} comes from valueFrom and can't be read here; "
-            f"{settings.core_policy} is used: write the value itself"
+            f"{described(container)}: {CORE_POLICY_VARIABLE} comes from valueFrom and can't be "
+            f"read here; {settings.core_policy} is used: write the value itself"
         )
-    disabled = (container.variable(DISABLE_VARIABLE) or {}).get("value")
+    disabled = mapping(variables.get(DISABLE_VARIABLE)).get("value")
     if isinstance(disabled, str) and disabled.strip().lower() in ("true", "1"):
-        found.append(f"{who}: {DISABLE_VARIABLE} has no effect: limits always hold; leave it out")
+        found.append(
+            f"{described(container)}: {DISABLE_VARIABLE} has no effect: limits always hold; "
+            "leave it out"
+        )
     return tuple(warning(text) for text in found)

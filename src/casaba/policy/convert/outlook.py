@@ -39,19 +39,19 @@ def _shortages(
     demands: Iterable[Demand], cards: VisibleCards, settings: ConversionSettings
 ) -> Iterator[str]:
     for demand in demands:
-        who, memory = described(demand.container), demand.need.memory_bytes
+        memory = demand.need.memory_bytes
         if memory > cards.largest_bytes:
             text = (
-                f"{who}: {demand.need.memory_mib} MiB is more than the largest visible card that "
-                f"it may have ({cards.largest_bytes // MIB} MiB)"
+                f"{described(demand.container)}: {demand.need.memory_mib} MiB is more than the "
+                f"largest visible card that it may have ({cards.largest_bytes // MIB} MiB)"
             )
             if settings.refuse_oversized:
                 raise PodRefused(f"{text}; ask for less {settings.memory_resource}")
             yield f"{text}: the pod is Pending until a larger one joins"
         elif demand.count > (most := cards.most_on_one_node(memory)):
             yield (
-                f"{who}: {demand.count} cards, but the most that a node has of them is {most}: "
-                "the pod is Pending until a node with more joins"
+                f"{described(demand.container)}: {demand.count} cards, but the most that a node "
+                f"has of them is {most}: the pod is Pending until a node with more joins"
             )
 
 
@@ -59,14 +59,13 @@ def other_accounts(
     names: Sequence[str], facts: ClusterFacts, settings: ConversionSettings
 ) -> tuple[str, ...]:
     """Quotas and classes that speak of the resources that are taken away."""
-    told = []
-    for name in names:
-        for quota in (prefix + name for prefix in _QUOTA_PREFIXES):
-            if quota in facts.quota_resources:
-                told.append(
-                    f"the namespace's quota on {quota} does not count this pod: it uses a claim; "
-                    f"limit {DRIVER_NAME}.deviceclass.resource.k8s.io/devices"
-                )
+    quotas = [prefix + name for name in names for prefix in _QUOTA_PREFIXES]
+    told = [
+        f"the namespace's quota on {quota} does not count this pod: it uses a claim; "
+        f"limit {DRIVER_NAME}.deviceclass.resource.k8s.io/devices"
+        for quota in quotas
+        if quota in facts.quota_resources
+    ]
     if settings.count_resource in facts.extended_resources:
         told.append(
             f"a DeviceClass has extendedResourceName {settings.count_resource}: pods that are not "

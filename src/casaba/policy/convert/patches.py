@@ -17,6 +17,8 @@ RECORD_ANNOTATION = "casaba.dev/converted-resources"
 
 Record = Mapping[str, Mapping[str, str]]
 
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 
 def resources_patch(
     container: Container, taken: Collection[str], claims: Iterable[Mapping[str, str]] = ()
@@ -49,10 +51,9 @@ def metadata_patches(pod: Object, record: Record) -> list[Operation]:
     """The label, and the record joined with an earlier one."""
     metadata = pod.get("metadata")
     joined = {**recorded(pod), **record}
-    text = json.dumps(joined, sort_keys=True, separators=(",", ":"))
     wanted = {
         "labels": {DRA_LABEL: DRA_LABEL_VALUE},
-        "annotations": {RECORD_ANNOTATION: text},
+        "annotations": {RECORD_ANNOTATION: _canonical(joined)},
     }
     if not isinstance(metadata, dict):
         return [{"op": "add", "path": "/metadata", "value": wanted}]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from casaba.policy.convert.refusals import MALFORMED, PodRefused, shown
@@ -11,7 +12,7 @@ from casaba.policy.convert.request_names import is_label
 Object = Mapping[str, Any]
 
 _CONTAINER_LISTS = ("containers", "initContainers")
-_ALL_LISTS = (*_CONTAINER_LISTS, "ephemeralContainers")
+ALL_LISTS = (*_CONTAINER_LISTS, "ephemeralContainers")
 
 
 class Role(Enum):
@@ -40,10 +41,11 @@ class Container:
         """What it asks for; empty if that is no object."""
         return mapping(self.content.get("resources"))
 
-    def variable(self, name: str) -> Object | None:
-        """The entry of an environment variable; the last one counts, as in the kubelet."""
-        found = [entry for entry in objects(self.content.get("env")) if entry.get("name") == name]
-        return found[-1] if found else None
+    @cached_property
+    def environment(self) -> Object:
+        """The entries of its variables by name; the last one counts, as in the kubelet."""
+        entries = objects(self.content.get("env"))
+        return {name: one for one in entries if isinstance(name := one.get("name"), str)}
 
     @property
     def is_privileged(self) -> bool:
@@ -58,7 +60,7 @@ def mapping(value: Any) -> Object:
 
 def objects(value: Any) -> tuple[Object, ...]:
     """The objects of a list; none if it is no list."""
-    return tuple(one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+    return tuple([one for one in value if isinstance(one, dict)]) if isinstance(value, list) else ()
 
 
 def spec(pod: Object) -> Object:
@@ -71,12 +73,17 @@ def labels(pod: Object) -> Object:
     return mapping(mapping(pod.get("metadata")).get("labels"))
 
 
+def annotations(pod: Object) -> Object:
+    """The pod's annotations."""
+    return mapping(mapping(pod.get("metadata")).get("annotations"))
+
+
 def annotation(pod: Object, name: str) -> str:
     """An annotation without the blanks around it; empty if it is not there.
 
     Raises PodRefused for a value that is no text.
     """
-    value = mapping(mapping(pod.get("metadata")).get("annotations")).get(name, "")
+    value = annotations(pod).get(name, "")
     if not isinstance(value, str):
         raise PodRefused(
             f"annotation {name}: {shown(value)} is no text; write it in quotes", code=MALFORMED
@@ -91,7 +98,7 @@ def containers(pod: Object) -> tuple[Container, ...]:
 
 def every_container(pod: Object) -> tuple[Container, ...]:
     """As `containers`, with the ephemeral ones, which may ask for nothing."""
-    return tuple(one for field in _ALL_LISTS for one in _listed(pod, field))
+    return tuple(one for field in ALL_LISTS for one in _listed(pod, field))
 
 
 def _listed(pod: Object, field: str) -> Iterator[Container]:

@@ -19,6 +19,8 @@ def request_names(owners: Sequence[str]) -> list[str]:
 
     The owners are DNS labels.
     """
+    if len(set(owners)) == len(owners):
+        return list(owners)
     totals, seen = Counter(owners), Counter[str]()
     taken = {owner for owner, total in totals.items() if total == 1}
     names = []

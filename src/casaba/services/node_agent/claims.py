@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from casaba.aiokit.locks import KeyedLocks
-from casaba.errors import CasabaError, HostError, NoRoom
+from casaba.errors import CasabaError, HostError, NoRoom, PrepareRefused
 from casaba.model.claim import AllocatedClaim
 from casaba.model.ids import BootId, ClaimUid, claim_uid
 from casaba.model.prepared import CheckpointEntry, PreparedDevice
@@ -19,6 +20,13 @@ log = logging.getLogger(__name__)
 
 ReadClaim = Callable[[str, str], Awaitable[ResourceClaim]]
 """Reads a claim by namespace and name; raises KubeError."""
+
+Observe = Callable[[str, float, CasabaError | None], None]
+"""Hears of each claim's call: `prepare` or `unprepare`, seconds, and what went wrong."""
+
+
+def _unobserved(verb: str, seconds: float, error: CasabaError | None) -> None:
+    pass
 
 
 class ClaimServer:
@@ -37,6 +45,7 @@ class ClaimServer:
         boot_id: BootId,
         entries: Mapping[ClaimUid, CheckpointEntry],
         room_wait_s: float,
+        observe: Observe = _unobserved,
     ) -> None:
         self._read_claim = read_claim
         self._files = files
@@ -44,8 +53,25 @@ class ClaimServer:
         self._boot_id = boot_id
         self._entries = dict(entries)
         self._room_wait_s = room_wait_s
+        self._observe = observe
+        self._without_cards: str | None = None
         self._locks = KeyedLocks[str]()
         self._given_back = asyncio.Condition()
+
+    def use(self, facts: NodeFacts) -> None:
+        """Prepare claims with these cards from now on; prepared ones stay as they are."""
+        self._facts = facts
+        self._without_cards = None
+
+    def wait_for_cards(self, reason: str) -> None:
+        """Refuse to prepare until there are cards again; unpreparing needs none."""
+        self._without_cards = reason
+
+    @property
+    def promised(self) -> tuple[AllocatedClaim, ...]:
+        """The claims that this node serves in this life of the machine."""
+        entries = self._entries.values()
+        return tuple(entry.claim for entry in entries if entry.boot_id == self._boot_id)
 
     async def prepare(
         self, claims: Sequence[ClaimReference]
@@ -64,12 +90,15 @@ class ClaimServer:
         return {ClaimUid(uid): task.result() for uid, task in tasks.items()}
 
     async def _answer_prepare(self, ref: ClaimReference) -> tuple[PreparedDevice, ...] | ClaimError:
+        started_s = time.monotonic()
         try:
             uid = claim_uid(ref.uid)
             async with self._locks.of(uid):
                 plan = await self._prepare(ref, uid)
         except CasabaError as error:
+            self._observe("prepare", time.monotonic() - started_s, error)
             return _refusal("prepare", ref, error)
+        self._observe("prepare", time.monotonic() - started_s, None)
         log.info("claim.prepared", extra=_named(ref))
         return plan.devices
 
@@ -92,8 +121,10 @@ class ClaimServer:
         """The plan, once there is room; whoever gets it must promise before it waits again."""
         deadline_s = asyncio.get_running_loop().time() + self._room_wait_s
         while True:
+            if self._without_cards is not None:
+                raise PrepareRefused(self._without_cards)
             try:
-                return plan_prepare(claim, self._promised(), self._facts)
+                return plan_prepare(claim, self.promised, self._facts)
             except NoRoom:
                 if not await self._something_given_back(deadline_s):
                     raise
@@ -105,11 +136,8 @@ class ClaimServer:
         except TimeoutError:
             return False
 
-    def _promised(self) -> list[AllocatedClaim]:
-        entries = self._entries.values()
-        return [entry.claim for entry in entries if entry.boot_id == self._boot_id]
-
     async def _answer_unprepare(self, ref: ClaimReference) -> ClaimError | None:
+        started_s = time.monotonic()
         try:
             uid = claim_uid(ref.uid)
             async with self._locks.of(uid):
@@ -118,7 +146,9 @@ class ClaimServer:
             async with self._given_back:
                 self._given_back.notify_all()
         except CasabaError as error:
+            self._observe("unprepare", time.monotonic() - started_s, error)
             return _refusal("unprepare", ref, error)
+        self._observe("unprepare", time.monotonic() - started_s, None)
         log.info("claim.unprepared", extra=_named(ref))
         return None
 

@@ -18,6 +18,7 @@ from casaba.node.nvidia.toolkit import (
     find_toolkit,
     generate_card_spec,
     install_hook,
+    move_root,
     read_card_spec,
 )
 from casaba.node.schedules import ensure_schedule, schedule_spec
@@ -32,27 +33,36 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyHost:
-    """A host with everything in place that all claims need."""
+    """A host with everything in place that all claims need, whatever cards there are."""
 
-    gpus: tuple[Gpu, ...]
     guard_version: str
     boot_id: BootId
     entries: dict[ClaimUid, CheckpointEntry]
 
 
 def make_host_ready(settings: NodeAgentSettings) -> ReadyHost:
-    """Find the cards, install the guard, write the specs of cards and guard, sweep leftovers.
+    """Install the guard, look for the toolkit, sweep what earlier agents left.
 
-    Blocking; raises HostError.
+    Blocking; raises HostError for what does not come by waiting.
     """
-    gpus = discover_gpus(settings.driver_root, settings.sysfs_root)
+    if settings.card_spec is None:
+        find_toolkit(settings.nvidia_ctk, settings.nvidia_cdi_hook)
     version = _install_guard(settings.paths)
-    _describe_cards(settings)
-    _make_schedules(settings.paths, gpus)
     boot_id = read_boot_id(settings.boot_id_path)
     entries = Checkpoint(settings.paths.checkpoint_dir).load()
     sweep_host(settings.paths, entries, boot_id)
-    return ReadyHost(gpus=gpus, guard_version=version, boot_id=boot_id, entries=entries)
+    return ReadyHost(guard_version=version, boot_id=boot_id, entries=entries)
+
+
+def make_cards_ready(settings: NodeAgentSettings) -> tuple[Gpu, ...]:
+    """Find the cards, write the specs of cards and schedules.
+
+    Blocking; raises HostError while there is no driver that works, and InvalidInput.
+    """
+    gpus = discover_gpus(settings.driver_root, settings.sysfs_root)
+    _describe_cards(settings)
+    _make_schedules(settings.paths, gpus)
+    return gpus
 
 
 def _install_guard(paths: HostPaths) -> str:
@@ -71,12 +81,15 @@ def _describe_cards(settings: NodeAgentSettings) -> None:
 def _toolkits_card_spec(settings: NodeAgentSettings) -> bytes:
     toolkit = find_toolkit(settings.nvidia_ctk, settings.nvidia_cdi_hook)
     hook = install_hook(toolkit.nvidia_cdi_hook, settings.paths.state_dir)
-    return generate_card_spec(
+    spec = generate_card_spec(
         toolkit,
         hook=hook,
         driver_root=settings.driver_root,
         dev_root=settings.dev_root or settings.driver_root,
     )
+    if settings.host_driver_root is None:
+        return spec
+    return move_root(toolkit, spec, settings.driver_root, settings.host_driver_root)
 
 
 def _make_schedules(paths: HostPaths, gpus: tuple[Gpu, ...]) -> None:

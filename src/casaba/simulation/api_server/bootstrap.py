@@ -67,6 +67,7 @@ _CLAIMS = ("resourceclaims", "resourceclaimtemplates")
 _VIEW = (
     _rule("", (*_OWN_OBJECTS, "namespaces", "namespaces/status"), _READ),
     _rule("", ("pods/log", "pods/status"), _READ),
+    _rule("", ("resourcequotas", "resourcequotas/status"), _READ),
     _rule(_DRA, (*_CLAIMS, "resourceclaims/status"), _READ),
 )
 _EDIT = (

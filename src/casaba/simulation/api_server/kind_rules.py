@@ -10,6 +10,7 @@ _VERSION_NEEDED = frozenset(
 _SHOWN_WHEN_DELETED = frozenset(
     {
         "pods",
+        "resourcequotas",
         "serviceaccounts",
         "deviceclasses",
         "resourceclaims",

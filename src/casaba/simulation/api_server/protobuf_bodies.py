@@ -84,6 +84,8 @@ def _value(type_: str, value: Any) -> Any:
             return b64encode(value).decode()
         case "time" | "micro_time":
             return _time(value, micro=type_ == "micro_time")
+        case "quantity":
+            return dict(_fields(value)).get(1, b"0").decode()
         case _:
             return _message(type_, value)
 

@@ -72,6 +72,14 @@ MESSAGES: Mapping[str, Fields] = {
         7: "fieldPath",
     },
     "LocalObjectReference": {1: "name"},
+    "ResourceQuota": {1: "metadata:ObjectMeta", 2: "spec:ResourceQuotaSpec"},
+    "ResourceQuotaSpec": {
+        1: "hard:%quantity",
+        2: "scopes:*text",
+        3: "scopeSelector:ScopeSelector",
+    },
+    "ScopeSelector": {1: "matchExpressions:*ScopedResourceSelectorRequirement"},
+    "ScopedResourceSelectorRequirement": {1: "scopeName", 2: "operator", 3: "values:*text"},
     "Event": {
         1: "metadata:ObjectMeta",
         2: "involvedObject:ObjectReference",

@@ -109,6 +109,13 @@ RESOURCES: tuple[ResourceInfo, ...] = (
         short_names=("sa",),
         subresources=("token",),
     ),
+    ResourceInfo(
+        plural="resourcequotas",
+        kind="ResourceQuota",
+        namespaced=True,
+        short_names=("quota",),
+        subresources=("status",),
+    ),
     ResourceInfo(group="coordination.k8s.io", plural="leases", kind="Lease", namespaced=True),
     ResourceInfo(
         group="resource.k8s.io",

@@ -167,6 +167,20 @@ def _subjects(binding: Object, kind: str) -> str:
     return ", ".join(names)
 
 
+def _quota(quota: Object, now_s: float) -> Cells:
+    status = quota.get("status") or {}
+    used = status.get("used") or {}
+    lines = [
+        (name, f"{name}: {used.get(name, '0')}/{hard}")
+        for name, hard in sorted((status.get("hard") or {}).items())
+    ]
+    requests, limits = (
+        ", ".join(line for name, line in lines if name.startswith("limits") is of_limits)
+        for of_limits in (False, True)
+    )
+    return [_name(quota), requests, limits, age(quota, now_s)]
+
+
 _COUNT = column("Data", "How many entries it holds.")
 _WEBHOOKS = Printer(
     columns=(NAME, column("Webhooks", "How many webhooks it names.", type_="integer"), AGE),
@@ -230,6 +244,15 @@ _BY_RESOURCE: Mapping[str, Printer] = {
         columns=(NAME, column("Type", "What the secret is for."), _COUNT, AGE), cells=_secret
     ),
     "serviceaccounts": _PLAIN,
+    "resourcequotas": Printer(
+        columns=(
+            NAME,
+            column("Request", "What is used of what may be asked for."),
+            column("Limit", "What is used of what limits may sum up to."),
+            AGE,
+        ),
+        cells=_quota,
+    ),
     "leases.coordination.k8s.io": Printer(
         columns=(NAME, column("Holder", "Who holds it."), AGE), cells=_lease
     ),

@@ -1,0 +1,112 @@
+{{/*
+Names. They are fixed, as HAMi's are: driver, class and sockets exist once in a cluster, and people
+know `kubectl get ds hami-dra-driver-kubelet-plugin`. The controller bears the monitor's name, as
+it does the monitor's work.
+*/}}
+{{- define "casaba.driver" -}}hami-core-gpu.project-hami.io{{- end }}
+{{- define "casaba.agent" -}}hami-dra-driver-kubelet-plugin{{- end }}
+{{- define "casaba.agentServiceAccount" -}}{{ .Values.drivers.nvidia.serviceAccount }}{{- end }}
+{{- define "casaba.agentRole" -}}hami-dra-driver-clusterrole{{- end }}
+{{- define "casaba.webhook" -}}hami-dra-webhook{{- end }}
+{{- define "casaba.controller" -}}hami-dra-monitor{{- end }}
+{{- define "casaba.mutating" -}}hami-dra-webhook{{- end }}
+{{- define "casaba.validating" -}}hami-dra-webhook{{- end }}
+{{- define "casaba.certificate" -}}hami-dra-webhook-serving-cert{{- end }}
+{{- define "casaba.servingSecret" -}}hami-dra-webhook-tls{{- end }}
+{{- define "casaba.authoritySecret" -}}hami-dra-webhook-ca{{- end }}
+{{- define "casaba.lease" -}}casaba-controller{{- end }}
+{{- define "casaba.doctor" -}}hami-dra-doctor{{- end }}
+{{- define "casaba.certificatesJob" -}}hami-dra-certificates{{- end }}
+{{- define "casaba.uninstall" -}}hami-dra-uninstall{{- end }}
+{{- define "casaba.nodeCleaner" -}}hami-dra-node-cleaner{{- end }}
+
+{{/* Labels by which a component's pods are chosen: `list "webhook" .` */}}
+{{- define "casaba.selector" -}}
+app.kubernetes.io/name: casaba
+app.kubernetes.io/component: {{ index . 0 }}
+{{- end }}
+
+{{- define "casaba.labels" -}}
+{{ include "casaba.selector" . }}
+{{- with index . 1 }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+{{- end }}
+
+{{/* Reference of an image: `list .Values.webhook.image .` */}}
+{{- define "casaba.image" -}}
+{{- $image := index . 0 }}
+{{- with index . 1 }}
+{{- $repository := $image.repository }}
+{{- if .Values.global.imageRegistry }}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .Values.global.imageRegistry) (regexReplaceAll "^[^/]*[.:][^/]*/" $repository "") }}
+{{- end }}
+{{- if eq $image.tag "latest" }}
+{{- fail (printf "%s: the tag latest changes under running pods and can't be rolled back: name a version, or leave tag empty for %s" $repository .Chart.AppVersion) }}
+{{- end }}
+{{- printf "%s:%s" $repository ($image.tag | default .Chart.AppVersion) }}
+{{- end }}
+{{- end }}
+
+{{- define "casaba.pullSecrets" -}}
+{{- with .Values.global.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* What a pod without any need of the host runs as. */}}
+{{- define "casaba.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "casaba.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* Replicas on different nodes where that is possible: `list .Values.webhook.affinity "webhook"` */}}
+{{- define "casaba.affinity" -}}
+{{- if index . 0 }}
+{{- toYaml (index . 0) }}
+{{- else -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{- include "casaba.selector" (list (index . 1)) | nindent 12 }}
+{{- end }}
+{{- end }}
+
+{{/* Who makes the webhook's certificate: custom, cert-manager or controller. */}}
+{{- define "casaba.certificateMaker" -}}
+{{- $manager := .Values.certs.certManager.enabled | toString }}
+{{- if and .Values.certs.custom.crt .Values.certs.custom.key -}} custom
+{{- else if or .Values.certs.custom.crt .Values.certs.custom.key -}}
+{{- fail "certs.custom: crt and key come together; one of them is empty" }}
+{{- else if eq $manager "true" -}} cert-manager
+{{- else if and (eq $manager "auto") (.Capabilities.APIVersions.Has "cert-manager.io/v1") -}} cert-manager
+{{- else -}} controller
+{{- end }}
+{{- end }}
+
+{{- define "casaba.caBundle" -}}
+{{- if eq (include "casaba.certificateMaker" . | trim) "custom" }}
+caBundle: {{ .Values.certs.custom.ca | default .Values.certs.custom.crt | b64enc }}
+{{- end }}
+{{- end }}
+
+{{- define "casaba.caInjection" -}}
+{{- if eq (include "casaba.certificateMaker" . | trim) "cert-manager" }}
+cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "casaba.certificate" . }}
+{{- end }}
+{{- end }}

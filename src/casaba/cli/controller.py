@@ -1,0 +1,152 @@
+"""`casaba controller`: flags and environment to settings, signals to a clean end."""
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from casaba.cli.exits import exit_code_of
+from casaba.cli.logs import log_to_stderr
+from casaba.settings.controllers import (
+    DAY_S,
+    AllocationMetricsSettings,
+    CertificateSettings,
+    CollectionSettings,
+    ControllerSettings,
+)
+
+_GC_THRESHOLDS = (50_000, 50, 1000)
+"""Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
+
+_DEFAULT_NAMESPACE = "hami-system"
+
+Add = Callable[..., Any]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the controller, or only make certificates; returns the exit code."""
+    flags = _parser().parse_args(arguments)
+    log_to_stderr(flags.log_level)
+    gc.set_threshold(*_GC_THRESHOLDS)
+    return exit_code_of(
+        "controller", lambda: asyncio.run(_until_signal(_work(flags, settings_from(flags))))
+    )
+
+
+async def _work(flags: argparse.Namespace, settings: ControllerSettings) -> None:
+    from casaba.services.controllers.main import make_certificates_once, run_controller
+
+    if flags.certificates_once:
+        await make_certificates_once(settings)
+    else:
+        await run_controller(settings)
+
+
+async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="casaba controller",
+        description="Collect unused templates, keep certificates, tell what is allocated.",
+    )
+    own = ControllerSettings(namespace="")
+    add = parser.add_argument
+    add("--namespace", default=os.environ.get("POD_NAMESPACE") or _DEFAULT_NAMESPACE)
+    add("--pod-name", default=os.environ.get("POD_NAME"), help="gets the leader's label")
+    add("--kubeconfig", type=Path, help="default: the pod's service account")
+    add("--metrics-address", default=own.metrics_address, help="default: %(default)s")
+    add("--lease-name", default=own.lease_name)
+    add("--collect-after", type=float, default=own.collection.period_s, help="seconds")
+    _add_certificates(add)
+    _add_metrics(add)
+    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    return parser
+
+
+def _add_certificates(add: Add) -> None:
+    own = CertificateSettings()
+    add("--no-certificates", action="store_true", help="cert-manager or somebody else makes them")
+    add(
+        "--certificates-once",
+        action="store_true",
+        help="make what is missing of them and end; for a Job before the installation",
+    )
+    add("--webhook-service", default=own.service, help="default: %(default)s")
+    add("--cluster-domain", default=own.cluster_domain)
+    add("--serving-secret", default=own.serving_secret, help="default: %(default)s")
+    add("--authority-secret", default=own.authority_secret, help="default: %(default)s")
+    add("--mutating-webhooks", default=",".join(own.mutating), help="names, by commas")
+    add("--validating-webhooks", default=",".join(own.validating), help="names, by commas")
+    add("--authority-days", type=float, default=own.authority_lifetime_s / DAY_S)
+    add("--serving-days", type=float, default=own.serving_lifetime_s / DAY_S)
+    add("--propagation", type=float, default=own.propagation_s, help="seconds")
+
+
+def _add_metrics(add: Add) -> None:
+    own = AllocationMetricsSettings()
+    add(
+        "--legacy-metrics",
+        action=argparse.BooleanOptionalAction,
+        default=own.legacy_dra_names,
+        help="also the old names of hami-dra-monitor",
+    )
+    add(
+        "--legacy-scheduler-metrics",
+        action=argparse.BooleanOptionalAction,
+        default=own.legacy_scheduler_names,
+        help="also the old names of HAMi's scheduler",
+    )
+    add("--resource-name", default=own.resource_name, help="default: %(default)s")
+    add("--resource-mem", default=own.memory_resource_name, help="default: %(default)s")
+    add("--resource-cores", default=own.cores_resource_name, help="default: %(default)s")
+
+
+def settings_from(flags: argparse.Namespace) -> ControllerSettings:
+    """The settings that the flags describe; raises InvalidInput."""
+    return ControllerSettings(
+        namespace=flags.namespace,
+        kubeconfig=flags.kubeconfig,
+        pod_name=flags.pod_name,
+        metrics_address=flags.metrics_address,
+        lease_name=flags.lease_name,
+        collection=CollectionSettings(period_s=flags.collect_after),
+        certificates=None if flags.no_certificates else _certificates(flags),
+        allocation_metrics=AllocationMetricsSettings(
+            legacy_dra_names=flags.legacy_metrics,
+            legacy_scheduler_names=flags.legacy_scheduler_metrics,
+            resource_name=flags.resource_name,
+            memory_resource_name=flags.resource_mem,
+            cores_resource_name=flags.resource_cores,
+        ),
+    )
+
+
+def _certificates(flags: argparse.Namespace) -> CertificateSettings:
+    return CertificateSettings(
+        service=flags.webhook_service,
+        cluster_domain=flags.cluster_domain,
+        serving_secret=flags.serving_secret,
+        authority_secret=flags.authority_secret,
+        mutating=_names(flags.mutating_webhooks),
+        validating=_names(flags.validating_webhooks),
+        authority_lifetime_s=flags.authority_days * DAY_S,
+        serving_lifetime_s=flags.serving_days * DAY_S,
+        propagation_s=flags.propagation,
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)

@@ -1,0 +1,25 @@
+"""A process that has a context on a card, as the host sees it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerMounts:
+    """What the mounts of a container tell of it."""
+
+    container: str
+    """Its name in the pod."""
+    budgets: frozenset[tuple[str, str]]
+    """Claim UID and request of each budget that it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuProcess:
+    """One process on a card."""
+
+    pid: int
+    """In the host's PID namespace."""
+    inner_pid: int
+    """In its own."""
+    mounts: ContainerMounts | None
+    """None: no budget of ours is mounted where it runs."""

@@ -1,0 +1,341 @@
+"""casaba's parts on the nodes: agents, slices, guards, the class; pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from casaba.errors import CasabaError
+from casaba.policy.cel import compiled_selector
+from casaba.policy.diagnosis.canary import canary_slice
+from casaba.policy.diagnosis.finding import (
+    Check,
+    Unseen,
+    Verdict,
+    both,
+    check,
+    count,
+    few,
+    ok,
+    skipped,
+    unknown,
+    wrong,
+)
+from casaba.policy.diagnosis.nodes import labelled
+from casaba.policy.diagnosis.objects import (
+    Object,
+    is_true,
+    items,
+    label,
+    name,
+    part,
+    text,
+    time_s,
+)
+from casaba.policy.diagnosis.observations import AgentMetrics, ClusterObservations, Objects
+from casaba.settings.doctor import Names
+from casaba.settings.host_paths import DRIVER_NAME
+from casaba.wire.kubernetes import Device
+
+COMPONENT = "app.kubernetes.io/component"
+INSTANCE = "app.kubernetes.io/instance"
+AGENT = "node-agent"
+
+EVENTS_OF_S = 3600.0
+"""Older warnings of an agent are history."""
+
+_PODS = tuple[Objects, Objects, Names]
+_ALIVE_PHASES = ("Pending", "Running")
+
+
+def component(pods: Iterable[Object], which: str) -> Objects:
+    """The living pods of a part of casaba."""
+    return tuple(
+        pod
+        for pod in pods
+        if label(pod, COMPONENT) == which
+        and (text(pod, "status", "phase") or "Pending") in _ALIVE_PHASES
+        and not text(pod, "metadata", "deletionTimestamp")
+    )
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether the kubelet takes the pod for ready."""
+    return is_true(items(pod, "status", "conditions"), "Ready")
+
+
+def judge_agents(seen: tuple[Objects, Objects, Objects, Names]) -> Verdict:
+    """A ready agent on each labelled node."""
+    nodes, pods, slices, names = seen
+    chosen, agents = labelled(nodes, names), component(pods, AGENT)
+    if not chosen:
+        return skipped("no node is labelled")
+    if not pods and slices:
+        return skipped("cards are published, but no pod of casaba is there: agents run outside")
+    there = {text(pod, "spec", "nodeName") for pod in agents}
+    ready = {text(pod, "spec", "nodeName") for pod in agents if is_ready(pod)}
+    if missing := [name(node) for node in chosen if name(node) not in there]:
+        return wrong(
+            f"no agent on {few(missing)}",
+            "look at the DaemonSet: kubectl get ds -A -l app.kubernetes.io/component=node-agent; "
+            "has the node a taint that it does not tolerate, or is casaba not installed?",
+        )
+    if unready := [name(node) for node in chosen if name(node) not in ready]:
+        return wrong(
+            f"the agent is not ready on {few(unready)}",
+            "read why: kubectl logs of the pod on that node, and kubectl describe node",
+        )
+    return ok(f"an agent is ready on {count(len(chosen), 'node')}")
+
+
+def judge_slices(seen: tuple[Objects, Objects, Names]) -> Verdict:
+    """Each labelled node offers cards."""
+    nodes, slices, names = seen
+    if not (chosen := labelled(nodes, names)):
+        return skipped("no node is labelled")
+    cards: dict[str, int] = {}
+    for slice_ in slices:
+        node = text(slice_, "spec", "nodeName")
+        cards[node] = cards.get(node, 0) + len(items(slice_, "spec", "devices"))
+    absent = [name(node) for node in chosen if name(node) not in cards]
+    empty = [name(node) for node in chosen if cards.get(name(node)) == 0]
+    if absent or empty:
+        told = [f"no slice of {few(absent)}"] * bool(absent)
+        told += [f"no card in the slice of {few(empty)}"] * bool(empty)
+        return wrong(
+            "; ".join(told),
+            "kubectl describe node says why in its events; then `casaba doctor --node` on the node",
+        )
+    total = sum(cards.get(name(node), 0) for node in chosen)
+    return ok(f"{count(total, 'card')} of {count(len(chosen), 'node')}")
+
+
+def judge_whole_cards(slices: Objects) -> Verdict:
+    """A card without consumable capacity is given out whole."""
+    whole = [
+        f"{text(slice_, 'spec', 'nodeName')} {text(device, 'name')}"
+        for slice_ in slices
+        for device in items(slice_, "spec", "devices")
+        if device.get("allowMultipleAllocations") is not True
+    ]
+    if not slices:
+        return skipped("no slice is published")
+    if whole:
+        return wrong(
+            f"published without consumable capacity: {few(whole)}",
+            "is an older casaba or HAMi's own driver still there? Delete that slice; an agent of "
+            "this release publishes only what the API server keeps",
+        )
+    return ok("every card can be shared")
+
+
+def judge_class(classes: Objects) -> Verdict:
+    """Our DeviceClass chooses our devices and no others."""
+    found = next((one for one in classes if name(one) == DRIVER_NAME), None)
+    if found is None:
+        return wrong(
+            f"there is no DeviceClass {DRIVER_NAME}, so no claim can be allocated",
+            "install the chart, or apply examples/cluster/deviceclass.yaml",
+        )
+    expressions = [text(one, "cel", "expression") for one in items(found, "spec", "selectors")]
+    try:
+        ours, others = _chosen(expressions, DRIVER_NAME), _chosen(expressions, "other.example")
+    except (CasabaError, msgspec.ValidationError) as error:
+        return _wrong_class(f"its selector can't be evaluated: {error}")
+    if not ours:
+        return _wrong_class("its selectors choose none of our cards")
+    if others:
+        return _wrong_class("its selectors choose other drivers' devices too")
+    return ok(f"DeviceClass {DRIVER_NAME}")
+
+
+def _chosen(expressions: Iterable[str], driver: str) -> bool:
+    device = msgspec.convert(canary_slice()["spec"]["devices"][0], Device)
+    return all(compiled_selector(one).matches(driver, device) for one in expressions)
+
+
+def _wrong_class(why: str) -> Verdict:
+    return wrong(
+        f"DeviceClass {DRIVER_NAME}: {why}",
+        f'its selector must hold device.driver == "{DRIVER_NAME}"; helm upgrade puts it right',
+    )
+
+
+def judge_releases(seen: tuple[Objects, Objects]) -> Verdict:
+    """Driver name, class and sockets exist once in a cluster."""
+    classes, pods = seen
+    releases = {(text(pod, "metadata", "namespace"), label(pod, INSTANCE)) for pod in pods} | set(
+        _release_of_class(classes)
+    )
+    told = sorted(f"{release} in {namespace}" for namespace, release in releases if release)
+    if len(told) > 1:
+        return wrong(
+            f"more than one release of casaba: {few(told)}",
+            "uninstall all but one with helm uninstall RELEASE -n NAMESPACE",
+        )
+    return ok(f"release {told[0]}") if told else skipped("not installed with Helm")
+
+
+def _release_of_class(classes: Objects) -> Iterator[tuple[str, str]]:
+    for one in classes:
+        notes = part(one, "metadata", "annotations")
+        if name(one) == DRIVER_NAME and text(notes, "meta.helm.sh/release-name"):
+            yield (
+                text(notes, "meta.helm.sh/release-namespace"),
+                text(notes, "meta.helm.sh/release-name"),
+            )
+
+
+def judge_problems(seen: tuple[Objects, Mapping[str, AgentMetrics], float]) -> Verdict:
+    """What agents tell now in their metrics, else have told in events and not taken back."""
+    events, agents, now_s = seen
+    told = _told_in_events(events, now_s)
+    current = {key: text_ for key, text_ in told.items() if key[0] not in agents}
+    for node, one in agents.items():
+        for reason in one.problems:
+            current[node, reason] = told.get((node, reason), _WITHOUT_WORDS)
+    if not current:
+        return ok("no agent tells of a problem")
+    problems = [f"{node}: {reason}: {words}" for (node, reason), words in sorted(current.items())]
+    return wrong(
+        few(problems),
+        "each of these sentences says what to do; when it is done, the agent tells so in another "
+        "event of the Node",
+    )
+
+
+_WITHOUT_WORDS = "casaba smi on the node has the sentence"
+"""Events are kept for an hour; a problem may be older."""
+
+
+def _told_in_events(events: Objects, now_s: float) -> dict[tuple[str, str], str]:
+    """Messages by node and reason: the last of each topic, if it is a warning."""
+    latest: dict[tuple[str, str], tuple[float, Object]] = {}
+    for event in events:
+        at_s = time_s(text(event, "lastTimestamp") or text(event, "eventTime"))
+        topic = _TOPICS.get(text(event, "reason"))
+        if at_s is None or topic is None or now_s - at_s > EVENTS_OF_S:
+            continue
+        key = (text(event, "involvedObject", "name"), topic)
+        if key not in latest or latest[key][0] <= at_s:
+            latest[key] = (at_s, event)
+    return {
+        (node, text(event, "reason")): text(event, "message")
+        for (node, _), (_, event) in latest.items()
+        if text(event, "type") == "Warning"
+    }
+
+
+_TOPICS = {
+    "DriverMissing": "driver",
+    "DriverReady": "driver",
+    "DriverChanged": "driver",
+    "SliceFieldsDropped": "fields",
+    "SliceFieldsKept": "fields",
+    "DevicePluginOffersCards": "conflict",
+    "HamiOffersCards": "conflict",
+    "CardsPublished": "conflict",
+    "DoorClosed": "door",
+    "DoorOpen": "door",
+}
+"""What the agents' events are about: the last one of a topic counts."""
+
+
+def judge_guards(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
+    """Containers on a card whose processes have no guard: their limits don't hold."""
+    seen = [one for one in agents.values() if not isinstance(one, Unseen)]
+    bare = sorted(container for one in seen for container in one.unguarded)
+    if bare:
+        return wrong(
+            f"no guard is alive in {few(bare)}",
+            "is the program linked statically, or is /etc/ld.so.preload hidden in its image? Use "
+            "an image with a dynamic loader (glibc or musl) and start the pod again",
+        )
+    return _of_agents(agents, "every process on a card has its guard")
+
+
+def judge_registration(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
+    """Whether kubelets know the driver, as agents tell."""
+    told = {node: one for node, one in agents.items() if not isinstance(one, Unseen)}
+    missing = [node for node, one in told.items() if not one.registered]
+    if missing:
+        return wrong(
+            f"the kubelet has not registered the driver on {few(missing)}",
+            "the agent's log has the kubelet's reason; does --kubelet-dir name its root folder?",
+        )
+    return _of_agents(agents, "kubelets have registered the driver")
+
+
+def _of_agents(agents: Mapping[str, AgentMetrics | Unseen], well: str) -> Verdict:
+    if not agents:
+        return skipped("no agent runs in a pod")
+    unseen = {node: one.reason for node, one in agents.items() if isinstance(one, Unseen)}
+    if unseen:
+        node, reason = next(iter(unseen.items()))
+        return unknown(
+            f"{count(len(unseen), 'agent')} not asked ({node}: {reason})",
+            "run it as somebody who may get pods/proxy, or `casaba doctor --node` on the node",
+        )
+    return ok(well)
+
+
+_ASK = "grant list on nodes, pods, resourceslices and deviceclasses to the one who runs this"
+
+
+def _with_names(
+    one: Objects | Unseen, other: Objects | Unseen, names: Names
+) -> tuple[Objects, Objects, Names] | Unseen:
+    seen = both(one, other)
+    return seen if isinstance(seen, Unseen) else (*seen, names)
+
+
+def _agents(
+    seen: ClusterObservations,
+) -> tuple[Objects, Objects, Objects, Names] | Unseen:
+    nodes_and_pods, slices = both(seen.nodes, seen.pods), seen.slices
+    if isinstance(nodes_and_pods, Unseen):
+        return nodes_and_pods
+    return slices if isinstance(slices, Unseen) else (*nodes_and_pods, slices, seen.names)
+
+
+def _problems(
+    seen: ClusterObservations,
+) -> tuple[Objects, Mapping[str, AgentMetrics], float] | Unseen:
+    agents = {} if isinstance(seen.agents, Unseen) else seen.agents
+    asked = {node: one for node, one in agents.items() if not isinstance(one, Unseen)}
+    if not isinstance(seen.events, Unseen):
+        return seen.events, asked, seen.now_s
+    return ((), asked, seen.now_s) if asked and len(asked) == len(agents) else seen.events
+
+
+AGENTS: Check[ClusterObservations] = check(
+    "parts.agents", "agents", _agents, judge_agents, advice=_ASK
+)
+SLICES: Check[ClusterObservations] = check(
+    "parts.slices",
+    "cards published",
+    lambda seen: _with_names(seen.nodes, seen.slices, seen.names),
+    judge_slices,
+    advice=_ASK,
+)
+WHOLE_CARDS: Check[ClusterObservations] = check(
+    "parts.sharing", "cards can be shared", lambda seen: seen.slices, judge_whole_cards, advice=_ASK
+)
+DEVICE_CLASS: Check[ClusterObservations] = check(
+    "parts.class", "DeviceClass", lambda seen: seen.classes, judge_class, advice=_ASK
+)
+RELEASES: Check[ClusterObservations] = check(
+    "parts.releases",
+    "one release",
+    lambda seen: both(seen.classes, seen.pods),
+    judge_releases,
+    advice=_ASK,
+)
+PROBLEMS: Check[ClusterObservations] = check(
+    "parts.problems", "what agents tell", _problems, judge_problems, advice="grant list on events"
+)
+REGISTRATION: Check[ClusterObservations] = check(
+    "parts.registration", "kubelets know the driver", lambda seen: seen.agents, judge_registration
+)
+GUARDS: Check[ClusterObservations] = check(
+    "parts.guards", "guards", lambda seen: seen.agents, judge_guards
+)

@@ -1,0 +1,67 @@
+"""Which processes on the cards run without a guard, as far as the host can know.
+
+The guard takes its slot before it first calls the driver: a process that has a context on a card
+and no slot in any budget of its container is not guarded. One that has not touched a card yet says
+nothing, and neither does one whose mounts can't be read.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from casaba.model.gpu_process import GpuProcess
+from casaba.model.ids import GpuUuid
+from casaba.model.slice_use import ContainerName, GuardState, SliceUse
+
+
+def guard_states(
+    slices: Iterable[SliceUse], processes: Iterable[GpuProcess]
+) -> tuple[GuardState, ...]:
+    """One for each container that has a budget; shared budgets count for each of them."""
+    slices = tuple(slices)
+    pids: dict[tuple[str, str], tuple[int, ...]] = {
+        (one.claim_uid, one.request): one.pids for one in slices
+    }
+    unguarded: dict[tuple[str, str], set[int]] = {}
+    for process in processes:
+        if process.mounts and not _is_guarded(process, pids):
+            for claim, _ in process.mounts.budgets:
+                key = (claim, process.mounts.container)
+                unguarded.setdefault(key, set()).add(process.pid)
+    return tuple(_states(slices, unguarded))
+
+
+def _is_guarded(process: GpuProcess, pids: Mapping[tuple[str, str], tuple[int, ...]]) -> bool:
+    assert process.mounts is not None
+    return any(process.inner_pid in pids.get(budget, ()) for budget in process.mounts.budgets)
+
+
+def _states(
+    slices: tuple[SliceUse, ...], unguarded: Mapping[tuple[str, str], set[int]]
+) -> Iterable[GuardState]:
+    guarded: dict[tuple[str, ContainerName], int] = {}
+    bare: dict[tuple[str, ContainerName], set[int]] = {}
+    for one in slices:
+        for user in one.users:
+            key = (one.namespace, user)
+            guarded[key] = guarded.get(key, 0) + len(one.pids)
+            found = unguarded.get((one.claim_uid, user.container), set())
+            bare[key] = bare.get(key, set()) | found
+    for (namespace, name), count in sorted(guarded.items(), key=_by_name):
+        yield GuardState(
+            namespace=namespace,
+            name=name,
+            guarded=count,
+            unguarded=len(bare[namespace, name]),
+        )
+
+
+def _by_name(item: tuple[tuple[str, ContainerName], int]) -> tuple[str, str, str]:
+    (namespace, name), _ = item
+    return (namespace, name.pod, name.container)
+
+
+def foreign_processes(
+    on_cards: Mapping[GpuUuid, Iterable[int]], processes: Iterable[GpuProcess]
+) -> dict[GpuUuid, int]:
+    """Processes on each card that have no budget of ours: they are not limited."""
+    ours = {process.pid for process in processes if process.mounts}
+    return {gpu: len(set(pids) - ours) for gpu, pids in on_cards.items()}

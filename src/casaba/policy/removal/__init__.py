@@ -1,0 +1,50 @@
+"""Takes casaba away: from a node its files, from a cluster what Helm did not make; pure.
+
+    agent deleted ──► its pods gone ──► cleaner made ──► its pods ready ──► cleaner deleted
+
+`next_step` goes by the cluster alone, so whoever is killed in between goes on where it was. A
+cleaner beside an agent is one of an earlier uninstall: its pods are ready, but the agent has
+written again since. So it goes before the agent does, and a cleaner without an agent is right.
+"""
+
+from casaba.policy.removal.cluster import (
+    AwaitCleaned,
+    AwaitGone,
+    Cleaned,
+    ClusterSeen,
+    CreateCleaner,
+    Delete,
+    Step,
+    last_step,
+    next_step,
+)
+from casaba.policy.removal.leftovers import Bare, is_made_template
+from casaba.policy.removal.node import (
+    ClaimsPrepared,
+    NodeSeen,
+    RemovalPlan,
+    claim_uids,
+    plan_removal,
+)
+from casaba.policy.removal.workloads import DaemonPod, DaemonSet
+
+__all__ = [
+    "AwaitCleaned",
+    "AwaitGone",
+    "Bare",
+    "ClaimsPrepared",
+    "Cleaned",
+    "ClusterSeen",
+    "CreateCleaner",
+    "DaemonPod",
+    "DaemonSet",
+    "Delete",
+    "NodeSeen",
+    "RemovalPlan",
+    "Step",
+    "claim_uids",
+    "is_made_template",
+    "last_step",
+    "next_step",
+    "plan_removal",
+]

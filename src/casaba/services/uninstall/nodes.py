@@ -1,0 +1,175 @@
+"""Ends the agents and has their nodes cleaned."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+import msgspec
+
+from casaba.errors import CasabaError, HostError, InvalidInput
+from casaba.kube import (
+    DAEMON_SETS,
+    Forbidden,
+    Invalid,
+    KubeClient,
+    KubeError,
+    Unauthorized,
+    load_config,
+)
+from casaba.policy.removal import (
+    AwaitCleaned,
+    AwaitGone,
+    Cleaned,
+    ClusterSeen,
+    CreateCleaner,
+    Delete,
+    Step,
+    last_step,
+    next_step,
+)
+from casaba.services.uninstall.workloads import Workloads
+from casaba.settings.uninstall import UninstallSettings
+
+Tell = Callable[[str], None]
+
+_TOLD = 10
+
+_TAKE_BACK_S = 10.0
+"""For the last request of an uninstall that is late already."""
+
+_LASTING = (Forbidden, Unauthorized, Invalid)
+"""Answers that do not become others by waiting."""
+
+
+class NodesNotClean(CasabaError):
+    """Some nodes did not answer in time."""
+
+
+async def clean_nodes(settings: UninstallSettings, tell: Tell) -> None:
+    """End the agents, run the cleaner on their nodes, delete it; done again it goes on.
+
+    Raises NodesNotClean with each node and why, InvalidInput, HostError, KubeError.
+    """
+    cleaner = read_cleaner(settings)
+    async with KubeClient(load_config(settings.kubeconfig)) as client:
+        workloads = Workloads(client, settings.namespace, agent=settings.agent, cleaner=cleaner)
+        await NodeCleaning(workloads, settings, tell).run()
+
+
+def read_cleaner(settings: UninstallSettings) -> Mapping[str, Any]:
+    """The cleaner's DaemonSet; raises InvalidInput and HostError."""
+    try:
+        content = settings.cleaner.read_bytes()
+    except OSError as error:
+        raise HostError(f"can't read --cleaner {settings.cleaner}: {error.strerror}") from error
+    try:
+        found = msgspec.json.decode(content, type=dict[str, Any])
+        kind, name = found["kind"], found["metadata"]["name"]
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise InvalidInput(f"--cleaner {settings.cleaner}: not a DaemonSet: {error}") from error
+    if kind != DAEMON_SETS.kind or not isinstance(name, str):
+        raise InvalidInput(f"--cleaner {settings.cleaner}: it is a {kind}, give a DaemonSet")
+    if name == settings.agent:
+        raise InvalidInput(f"--cleaner {settings.cleaner}: it has the agent's name {name}")
+    return found
+
+
+class DaemonSets(Protocol):
+    """The agent's and the cleaner's; raises KubeError."""
+
+    async def look(self) -> ClusterSeen:
+        """What there is."""
+
+    async def carry_out(self, step: Delete | CreateCleaner) -> None:
+        """Do it, unless it was done meanwhile."""
+
+
+class NodeCleaning:
+    """One run, with one deadline for all steps."""
+
+    def __init__(self, workloads: DaemonSets, settings: UninstallSettings, tell: Tell) -> None:
+        self._workloads = workloads
+        self._settings = settings
+        self._tell = tell
+        self._told: Step | None = None
+        self._trouble: tuple[str, ...] = ()
+        self._is_clean = False
+
+    async def run(self) -> None:
+        """Until every node is clean; raises NodesNotClean, and KubeError that waiting won't end.
+
+        Pods of the cleaner that take long to end are told, no more: their work is done.
+        """
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                await self._until_done(next_step)
+                self._is_clean = True
+                self._tell("every node is clean")
+                await self._until_done(last_step)
+        except TimeoutError as error:
+            await self._take_cleaner_back()
+            if not self._is_clean:
+                raise NodesNotClean(self._refusal()) from error
+            self._tell(f"not waited for: {few(self._trouble)}")
+
+    async def _until_done(self, decide: Callable[[ClusterSeen], Step]) -> None:
+        while True:
+            try:
+                step = decide(await self._workloads.look())
+                if isinstance(step, Cleaned):
+                    return
+                self._note(step)
+                if isinstance(step, Delete | CreateCleaner):
+                    await self._workloads.carry_out(step)
+            except _LASTING:
+                raise
+            except KubeError as error:
+                self._trouble = (str(error),)
+            await asyncio.sleep(self._settings.poll_s)
+
+    def _note(self, step: Step) -> None:
+        if isinstance(step, AwaitGone | AwaitCleaned):
+            self._trouble = step.waiting
+        if step != self._told:
+            self._tell(told(step))
+            self._told = step
+
+    async def _take_cleaner_back(self) -> None:
+        """Nobody else would; what it did not clean, another uninstall will."""
+        with suppress(KubeError, TimeoutError):
+            async with asyncio.timeout(_TAKE_BACK_S):
+                cleaner = (await self._workloads.look()).cleaner
+                if cleaner is not None:
+                    step = Delete(part="cleaner", uid=cleaner.metadata.uid)
+                    await self._workloads.carry_out(step)
+
+    def _refusal(self) -> str:
+        return (
+            f"not done after {self._settings.timeout_s:g} s: {few(self._trouble)}. Mend these and "
+            "uninstall again, it goes on from here; or leave the nodes as they are: helm upgrade "
+            "--reuse-values --set uninstall.cleanNodes=false, then uninstall"
+        )
+
+
+def told(step: Step) -> str:
+    """A step as a line for people."""
+    match step:
+        case Delete(part="agent"):
+            return "ending the agents"
+        case Delete():
+            return "removing the cleaner"
+        case CreateCleaner():
+            return "cleaning the nodes"
+        case AwaitGone(part=part, waiting=waiting):
+            return f"waiting for the end of the {part}: {few(waiting)}"
+        case AwaitCleaned(waiting=waiting):
+            return f"waiting for nodes: {few(waiting)}"
+        case Cleaned():
+            return "every node is clean"
+
+
+def few(texts: tuple[str, ...]) -> str:
+    """The first of many."""
+    more = [f"and {len(texts) - _TOLD} more"] if len(texts) > _TOLD else []
+    return "; ".join([*texts[:_TOLD], *more]) or "the cluster has not been seen yet"

@@ -1,0 +1,65 @@
+"""What an operator can set on `casaba doctor`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from casaba.settings.host_paths import HostPaths
+from casaba.settings.node_agent import GPU_NODE_LABEL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What things are called, where the chart lets people choose."""
+
+    node_label: tuple[str, str] = GPU_NODE_LABEL
+    """Label and value of the nodes whose cards are served."""
+
+    namespace: str | None = None
+    """Of the release; None: that of its pods, else hami-system."""
+
+    lease: str = "casaba-controller"
+    """The controller's Lease."""
+
+    resource: str = "nvidia.com/gpu"
+    """Classic resource: cards."""
+
+    mutating: str = "hami-dra-webhook"
+    """Our MutatingWebhookConfiguration."""
+
+    validating: str = "hami-dra-webhook"
+    """Our ValidatingWebhookConfiguration."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorSettings:
+    """Everything that the doctor reads from flags and environment, in one value."""
+
+    kubeconfig: Path | None = None
+    """How to reach the API server; None: as kubectl finds it, or the pod's service account."""
+
+    names: Names = field(default_factory=Names)
+    """What to look for."""
+
+    node: str | None = None
+    """Only this node of the cluster; None: all that are labelled."""
+
+    trial_namespace: str = "default"
+    """Where a classic pod is tried by a dry run."""
+
+    look_s: float = 10.0
+    """How long one observation may take, in seconds."""
+
+    metrics_port: int = 9394
+    """Where agents serve their metrics."""
+
+    paths: HostPaths = field(default_factory=HostPaths)
+    """Where things are on the host."""
+
+    driver_root: Path | None = None
+    """Root of the NVIDIA driver's files; None: the first usual one that has them."""
+
+    host_root: Path = Path("/")
+    """Where the host's own files are, such as containerd's configuration."""
+
+    containerd_config: Path = Path("/etc/containerd/config.toml")
+    """Read where containerd itself can't be asked."""

@@ -1,0 +1,146 @@
+"""Dashboards and alerts speak of series that there are, in the form of Grafana and Prometheus."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.chart.rendering import CHART, rendered
+
+DASHBOARDS = sorted((CHART / "dashboards").glob("*.json"))
+ALERTS = CHART / "rules" / "alerts.yaml"
+SOURCES = Path(__file__).parents[2] / "src" / "casaba"
+_OF_A_COUNTER = re.compile(r"_total$")
+_OF_A_HISTOGRAM = re.compile(r"_(bucket|count|sum)$")
+_SERIES = re.compile(r"\b(?:hami|casaba)_[a-z0-9_]+")
+
+Object = dict[str, Any]
+
+
+def written() -> set[str]:
+    """Names of series in the programs, as far as they stand there whole or by their verb."""
+    text = "".join(
+        path.read_text() for path in SOURCES.rglob("*.py") if "simulation" not in path.parts
+    )
+    names = set(re.findall(r'"((?:hami|casaba)_[a-z0-9_]+)"', text))
+    patterns = re.findall(r'f"(casaba_\{verb\}_[a-z]+)"', text)
+    return names | {p.format(verb=verb) for p in patterns for verb in ("prepare", "unprepare")}
+
+
+def is_written(series: str, names: set[str]) -> bool:
+    bare = _OF_A_HISTOGRAM.sub("", _OF_A_COUNTER.sub("", series))
+    return series in names or bare in names
+
+
+def rules() -> Iterator[Object]:
+    for group in yaml.safe_load(ALERTS.read_text())["groups"]:
+        yield from group["rules"]
+
+
+def panels(path: Path) -> list[Object]:
+    found: list[Object] = json.loads(path.read_text())["panels"]
+    return found
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    for path in DASHBOARDS:
+        for panel in panels(path):
+            for target in panel["targets"]:
+                yield f"{path.stem}: {panel['title']}", target["expr"]
+    for rule in rules():
+        yield rule["alert"], rule["expr"]
+
+
+def test_there_are_all_four() -> None:
+    assert [path.stem for path in DASHBOARDS] == ["card", "cluster", "node", "pod"]
+
+
+def test_every_series_is_one_of_ours() -> None:
+    names = written()
+    unknown = [
+        (where, series)
+        for where, expression in expressions()
+        for series in _SERIES.findall(expression)
+        if not is_written(series, names)
+    ]
+    assert unknown == []
+
+
+def test_counters_are_read_as_rates_and_brackets_close() -> None:
+    for where, expression in expressions():
+        for series in _SERIES.findall(expression):
+            if _OF_A_COUNTER.search(series):
+                assert re.search(r"\b(rate|increase)\(", expression), where
+        for left, right in ("()", "[]", "{}"):
+            assert expression.count(left) == expression.count(right), where
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_a_dashboard_is_whole(path: Path) -> None:
+    board = json.loads(path.read_text())
+    assert board["uid"] == f"casaba-{path.stem}"
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    variables = {variable["name"] for variable in board["templating"]["list"]}
+    assert set(re.findall(r"\$\{?([a-z]+)", json.dumps(board))) <= variables
+    for panel in board["panels"]:
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_panels_do_not_overlap(path: Path) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels(path):
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+def test_a_dashboard_shows_ratios_by_their_own_scale() -> None:
+    """Of HAMi's names some end at 1 and some at 100; a panel must know which."""
+    of_100 = (
+        "hami_host_gpu_utilization_ratio",
+        "hami_host_gpu_memory_controller_utilization_ratio",
+    )
+    for path in DASHBOARDS:
+        for panel in panels(path):
+            for target in panel["targets"]:
+                bare = re.sub(r"\{[^}]*\}", "", target["expr"])
+                if bare in of_100:
+                    assert panel["fieldConfig"]["defaults"]["unit"] == "percent", panel["title"]
+                if bare.startswith(("casaba_slice_utilization_ratio", "casaba_card_fragmentation")):
+                    assert panel["fieldConfig"]["defaults"]["unit"] == "percentunit", panel["title"]
+
+
+def test_an_alert_says_what_and_what_to_do() -> None:
+    names = [rule["alert"] for rule in rules()]
+    assert len(names) == len(set(names))
+    for rule in rules():
+        assert rule["alert"].startswith("Casaba")
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+        assert rule["annotations"].keys() == {"summary", "description"}
+        assert len(rule["annotations"]["summary"]) < 120
+        used = set(re.findall(r"\$labels\.([a-z_]+)", json.dumps(rule["annotations"])))
+        grouped = re.search(r"\b(?:sum|min) by \(([a-z_, ]+)\)", rule["expr"])
+        if grouped:
+            assert used <= {name.strip() for name in grouped[1].split(",")}, rule["alert"]
+
+
+def test_the_chart_passes_them_on_word_for_word() -> None:
+    chart = rendered("monitor.prometheusRule.enabled=true", "monitor.dashboards.enabled=true")
+    assert chart.one("PrometheusRule", "casaba")["spec"] == yaml.safe_load(ALERTS.read_text())
+    for path in DASHBOARDS:
+        config = chart.one("ConfigMap", f"casaba-dashboard-{path.stem}")
+        assert config["data"] == {path.name: path.read_text()}

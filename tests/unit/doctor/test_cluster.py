@@ -1,0 +1,458 @@
+"""Each check of a cluster: what is seen, and what it is taken for."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casaba.policy.diagnosis import Finding, Unseen, exit_code
+from casaba.policy.diagnosis.cluster import (
+    CLUSTER_CHECKS,
+    PREINSTALL_CHECKS,
+    diagnose_cluster,
+    diagnose_preinstall,
+    diagnose_uninstall,
+)
+from casaba.policy.diagnosis.observations import AgentMetrics, Canary, Trial, Webhooks
+from casaba.settings.host_paths import DRIVER_NAME
+from tests.unit.doctor import healthy
+from tests.unit.doctor.healthy import CLUSTER, NOW_S, device_class, event, node, pod, webhooks
+
+PLUGIN = {"nvidia.com/gpu": "4"}
+OLD = {"gitVersion": "v1.33.5"}
+V134 = {"gitVersion": "v1.34.2"}
+HAMI = {"hami.io/node-nvidia-register": "GPU-1,10,23028,100:", "hami.io/node-handshake": ""}
+OFF_FLAG = {
+    "metadata": {"name": "kube-scheduler-a"},
+    "spec": {"containers": [{"command": ["s", "--feature-gates=DRAConsumableCapacity=false"]}]},
+}
+ON_FLAG = {
+    "metadata": {"name": "kube-scheduler-a"},
+    "spec": {"containers": [{"command": ["s", "--feature-gates=DRAConsumableCapacity=true"]}]},
+}
+CONFIG_FLAG = {
+    "metadata": {"name": "kube-scheduler-a"},
+    "spec": {"containers": [{"command": ["s", "--config=/etc/s.yaml"]}]},
+}
+NOT_CALLED = 'failed calling webhook "mutate.hami.io": failed to call webhook: Post "https://x": '
+WHOLE = {"spec": {"nodeName": "edge-1", "devices": [{"name": "gpu-0"}]}}
+OLD_HAMI = Webhooks(
+    mutating=(
+        *webhooks().mutating,
+        {"metadata": {"name": "hami-webhook"}, "webhooks": [{"name": "vgpu.hami.io"}]},
+    ),
+    validating=webhooks().validating,
+)
+NO_WEBHOOK: dict[str, Any] = {
+    "webhooks": Webhooks(mutating=(), validating=()),
+    "pods": (pod("node-agent", "agent-1"),),
+}
+INJECTED = webhooks(annotations={"cert-manager.io/inject-ca-from": "hami-system/x"})
+
+
+def agents(**changes: Any) -> dict[str, AgentMetrics]:
+    well: dict[str, Any] = {"registered": True, "problems": (), "unguarded": ()}
+    return {"edge-1": AgentMetrics(**(well | changes))}
+
+
+def runtime(text: str) -> tuple[dict[str, Any], ...]:
+    info = {"kubeletVersion": "v1.36.1", "containerRuntimeVersion": text}
+    return (node(nodeInfo=info),)
+
+
+CASES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("cluster.version", {"version": OLD}, "wrong", "v1.33.5"),
+    ("cluster.version", {"version": {"gitVersion": "v1.32.0-eks"}}, "wrong", "v1.32.0-eks"),
+    ("cluster.version", {"version": V134}, "ok", "needs the feature gate"),
+    ("cluster.version", {"version": {"gitVersion": "v1.37.0-rc.1"}}, "ok", "v1.37"),
+    ("cluster.version", {"version": {"gitVersion": "main"}}, "unknown", "'main'"),
+    ("cluster.version", {"version": {}}, "unknown", "''"),
+    ("cluster.resource-api", {"resource_api": False}, "wrong", "not served"),
+    ("cluster.gate", {"resource_api": False}, "skipped", ""),
+    (
+        "cluster.gate",
+        {"canary": Canary(dropped=("spec.devices[0].x",))},
+        "wrong",
+        "spec.devices[0].x",
+    ),
+    ("cluster.gate", {"canary": Canary(refusal="no (422)")}, "unknown", "no (422)"),
+    ("cluster.scheduler-gate", {"schedulers": (OFF_FLAG,)}, "wrong", "kube-scheduler-a"),
+    ("cluster.scheduler-gate", {"version": V134}, "wrong", "kube-scheduler-a"),
+    ("cluster.scheduler-gate", {"version": V134, "schedulers": (ON_FLAG,)}, "ok", "is on"),
+    ("cluster.scheduler-gate", {"version": V134, "claims": (healthy.claim(),)}, "ok", "given out"),
+    ("cluster.scheduler-gate", {"version": V134, "schedulers": (CONFIG_FLAG,)}, "ok", ""),
+    ("cluster.scheduler-gate", {"schedulers": ()}, "ok", "by default"),
+    ("cluster.scheduler-gate", {"version": V134, "schedulers": ()}, "skipped", "not shown"),
+    ("cluster.scheduler-gate", {"schedulers": Unseen("no right")}, "ok", "by default"),
+    ("cluster.many-cards", {}, "skipped", ""),
+    ("cluster.many-cards", {"version": V134}, "ok", ""),
+    (
+        "cluster.many-cards",
+        {"version": V134, "slices": (healthy.slice_of(cards=2),)},
+        "warning",
+        "edge-1",
+    ),
+    ("nodes.labels", {"nodes": ({"metadata": {"name": "a"}},)}, "warning", "none of 1 node"),
+    ("nodes.labels", {"nodes": ()}, "warning", "gpu=on"),
+    ("nodes.conflicts", {"nodes": (node(capacity=PLUGIN),)}, "wrong", "edge-1 (a device plugin)"),
+    ("nodes.conflicts", {"nodes": (node(metadata={"annotations": HAMI}),)}, "wrong", "an old HAMi"),
+    (
+        "nodes.conflicts",
+        {"nodes": ({"metadata": {"name": "b"}, "status": {"capacity": PLUGIN}},)},
+        "skipped",
+        "labelled",
+    ),
+    (
+        "nodes.kubelets",
+        {"nodes": (node(nodeInfo={"kubeletVersion": "v1.33.1"}),)},
+        "wrong",
+        "1.33.1",
+    ),
+    ("nodes.kubelets", {"nodes": ()}, "skipped", ""),
+    ("nodes.runtimes", {"nodes": runtime("containerd://1.7.27")}, "warning", "1.7.27"),
+    ("nodes.runtimes", {"nodes": runtime("containerd://1.6.20")}, "wrong", "1.6.20"),
+    ("nodes.runtimes", {"nodes": runtime("docker://27.0.1")}, "wrong", "docker"),
+    ("nodes.runtimes", {"nodes": runtime("cri-o://1.34.2")}, "ok", "cri-o"),
+    ("nodes.runtimes", {"nodes": runtime("other")}, "warning", "other"),
+    ("nodes.runtimes", {"nodes": ()}, "skipped", ""),
+    (
+        "cluster.extended-resource",
+        {"classes": (device_class("whole", extendedResourceName="nvidia.com/gpu"),)},
+        "wrong",
+        "whole (nvidia.com/gpu)",
+    ),
+    ("parts.releases", {"classes": (), "pods": ()}, "skipped", "Helm"),
+    (
+        "parts.releases",
+        {
+            "pods": (
+                pod("webhook", "a"),
+                pod("webhook", "b", release="two"),
+            )
+        },
+        "wrong",
+        "two in hami-system",
+    ),
+    ("parts.class", {"classes": ()}, "wrong", DRIVER_NAME),
+    ("parts.class", {"classes": (device_class(expression="true"),)}, "wrong", "other drivers"),
+    (
+        "parts.class",
+        {"classes": (device_class(expression='device.driver == "x"'),)},
+        "wrong",
+        "none of",
+    ),
+    ("parts.class", {"classes": (device_class(expression="no cel ("),)}, "wrong", "evaluated"),
+    ("parts.agents", {"nodes": ()}, "skipped", ""),
+    ("parts.agents", {"pods": (pod("webhook", "a"),)}, "wrong", "no agent on edge-1"),
+    ("parts.agents", {"pods": (), "slices": ()}, "wrong", "no agent on edge-1"),
+    ("parts.agents", {"pods": ()}, "skipped", "outside"),
+    (
+        "parts.agents",
+        {"pods": (pod("node-agent", "a", ready=False),)},
+        "wrong",
+        "not ready on edge-1",
+    ),
+    ("parts.slices", {"slices": ()}, "wrong", "no slice of edge-1"),
+    ("parts.slices", {"slices": (healthy.slice_of(cards=0),)}, "wrong", "no card in the slice"),
+    ("parts.slices", {"nodes": ()}, "skipped", ""),
+    ("parts.sharing", {"slices": (WHOLE,)}, "wrong", "edge-1 gpu-0"),
+    ("parts.sharing", {"slices": ()}, "skipped", ""),
+    (
+        "parts.problems",
+        {"events": (event("SliceFieldsDropped"),), "agents": {}},
+        "wrong",
+        "do this",
+    ),
+    ("parts.problems", {"events": (event("SliceFieldsDropped"),)}, "ok", "no agent"),
+    ("parts.problems", {"agents": agents(problems=("DriverMissing",))}, "wrong", "casaba smi"),
+    (
+        "parts.problems",
+        {"agents": agents(problems=("DriverMissing",)), "events": (event("DriverMissing"),)},
+        "wrong",
+        "edge-1: DriverMissing: a sentence; do this",
+    ),
+    (
+        "parts.problems",
+        {"agents": agents(problems=("DriverMissing",)), "events": Unseen("no right")},
+        "wrong",
+        "DriverMissing",
+    ),
+    ("parts.problems", {"agents": {}, "events": Unseen("no right")}, "unknown", "no right"),
+    ("parts.problems", {"events": (event("DriverMissing"),), "agents": {}}, "wrong", "Driver"),
+    ("parts.problems", {"events": (event("DriverMissing", age_s=7200),), "agents": {}}, "ok", ""),
+    (
+        "parts.problems",
+        {"events": (event("DriverReady", "Normal", age_s=5), event("DriverMissing")), "agents": {}},
+        "ok",
+        "",
+    ),
+    (
+        "parts.problems",
+        {
+            "events": (event("DriverReady", "Normal", about="other"), event("DriverMissing")),
+            "agents": Unseen("no right"),
+        },
+        "wrong",
+        "edge-1",
+    ),
+    ("parts.registration", {"agents": agents(registered=False)}, "wrong", "edge-1"),
+    ("parts.registration", {"agents": {}}, "skipped", ""),
+    (
+        "parts.guards",
+        {"agents": agents(unguarded=("team/tenant main",))},
+        "wrong",
+        "team/tenant main",
+    ),
+    ("parts.guards", {"agents": {"edge-1": Unseen("no right")}}, "unknown", "no right"),
+    ("webhook.configuration", NO_WEBHOOK, "skipped", ""),
+    ("webhook.configuration", {"webhooks": webhooks(policy="Ignore")}, "warning", "Ignore"),
+    (
+        "webhook.configuration",
+        {"webhooks": replace(webhooks(), mutating=())},
+        "warning",
+        "Mutating",
+    ),
+    (
+        "webhook.configuration",
+        {"webhooks": Webhooks(mutating=(), validating=())},
+        "warning",
+        "hami-dra-webhook",
+    ),
+    ("webhook.replicas", NO_WEBHOOK, "skipped", ""),
+    ("webhook.replicas", {"pods": (pod("webhook", "a", ready=False),)}, "wrong", "of 1"),
+    ("webhook.replicas", {"pods": ()}, "wrong", "of 0"),
+    (
+        "webhook.replicas",
+        {"pods": (pod("webhook", "a", ready=False), pod("webhook", "b"))},
+        "warning",
+        "1 of 2 replicas",
+    ),
+    ("webhook.authority", NO_WEBHOOK, "skipped", ""),
+    ("webhook.authority", {"webhooks": webhooks(ca="")}, "wrong", "no caBundle"),
+    ("webhook.authority", {"webhooks": webhooks(ca="Z2FyYmFnZQ==")}, "wrong", "no certificate"),
+    ("webhook.authority", {"webhooks": webhooks(ca="=")}, "wrong", "no certificate"),
+    (
+        "webhook.authority",
+        {"webhooks": webhooks(ca=healthy.bundle(ends_in_s=-60))},
+        "wrong",
+        "expired",
+    ),
+    (
+        "webhook.authority",
+        {"webhooks": webhooks(ca=healthy.bundle(ends_in_s=3600))},
+        "warning",
+        "ends",
+    ),
+    ("webhook.cert-manager", {"webhooks": INJECTED}, "wrong", "not there"),
+    ("webhook.cert-manager", {"webhooks": INJECTED, "cert_manager": True}, "ok", "cert-manager"),
+    ("webhook.trial", {"trial": Trial(pod=healthy.UNCONVERTED)}, "wrong", "stored as it is"),
+    ("webhook.trial", {**NO_WEBHOOK, "trial": Trial(pod=healthy.UNCONVERTED)}, "skipped", ""),
+    (
+        "webhook.trial",
+        {"trial": Trial(refusal=NOT_CALLED + "x509: certificate has expired or is not yet valid")},
+        "wrong",
+        "has expired",
+    ),
+    (
+        "webhook.trial",
+        {"trial": Trial(refusal=NOT_CALLED + "x509: certificate signed by unknown authority")},
+        "wrong",
+        "unknown authority",
+    ),
+    (
+        "webhook.trial",
+        {"trial": Trial(refusal=NOT_CALLED + "connection refused")},
+        "wrong",
+        "refused",
+    ),
+    (
+        "webhook.trial",
+        {"trial": Trial(refusal='admission webhook "mutate.hami.io" denied the request: no card')},
+        "ok",
+        "no card",
+    ),
+    ("webhook.trial", {"trial": Trial(refusal="exceeded quota: pods")}, "unknown", "quota"),
+    ("webhook.old", {"webhooks": OLD_HAMI}, "wrong", "hami-webhook"),
+    ("controller.leader", {"lease": None}, "wrong", "Lease"),
+    ("controller.leader", {"lease": None, "pods": ()}, "skipped", ""),
+    ("controller.leader", {"lease": healthy.lease("c", age_s=300)}, "wrong", "300 s ago"),
+    ("controller.leader", {"lease": healthy.lease("c", holder="")}, "wrong", "nobody holds"),
+    ("controller.leader", {"lease": {"metadata": {}, "spec": {}}}, "wrong", "nobody holds"),
+    (
+        "cluster.clocks",
+        {"canary": Canary(local_before_s=NOW_S, local_after_s=NOW_S, server_s=NOW_S - 100)},
+        "wrong",
+        "99 s",
+    ),
+    (
+        "cluster.clocks",
+        {"canary": Canary(local_before_s=NOW_S, local_after_s=NOW_S, server_s=NOW_S + 100)},
+        "wrong",
+        "100 s",
+    ),
+    (
+        "cluster.clocks",
+        {"node_leases": (healthy.lease("edge-1", age_s=-60),)},
+        "wrong",
+        "edge-1 (60 s)",
+    ),
+    ("cluster.clocks", {"canary": Canary()}, "skipped", ""),
+]
+
+
+def found(check: str, changes: dict[str, Any]) -> Finding:
+    (one,) = (one for one in diagnose_cluster(replace(CLUSTER, **changes)) if one.id == check)
+    return one
+
+
+def test_nothing_is_wrong_with_a_healthy_cluster() -> None:
+    findings = diagnose_cluster(CLUSTER)
+    assert {one.state for one in findings} == {"ok", "skipped"}
+    assert [one.id for one in findings if one.state == "skipped"] == ["cluster.many-cards"]
+    assert exit_code(findings) == 0
+
+
+@pytest.mark.parametrize(("check", "changes", "state", "words"), CASES)
+def test_a_check(check: str, changes: dict[str, Any], state: str, words: str) -> None:
+    finding = found(check, changes)
+    assert (finding.state, words in finding.seen) == (state, True), finding
+
+
+def test_each_check_is_in_the_table_of_cases() -> None:
+    wrong = {check for check, _, state, _ in CASES if state in ("wrong", "warning")}
+    assert wrong == {check.id for check in CLUSTER_CHECKS}
+
+
+@pytest.mark.parametrize(("check", "changes", "state", "words"), CASES)
+def test_what_is_wrong_has_something_to_do(
+    check: str, changes: dict[str, Any], state: str, words: str
+) -> None:
+    for finding in diagnose_cluster(replace(CLUSTER, **changes)):
+        assert finding.seen
+        assert not finding.seen.endswith(".")
+        if finding.state in ("wrong", "warning"):
+            assert len(finding.advice) > len("do")
+            assert not finding.advice.endswith(".")
+
+
+OBSERVED = [one.name for one in fields(CLUSTER) if one.name not in ("names", "now_s")]
+
+
+@pytest.mark.parametrize("what", OBSERVED)
+def test_one_that_is_not_seen_leaves_the_others_alone(what: str) -> None:
+    before = diagnose_cluster(CLUSTER)
+    hidden: dict[str, Any] = {what: Unseen("no right to look")}
+    after = diagnose_cluster(replace(CLUSTER, **hidden))
+    changed = [now for now, then in zip(after, before, strict=True) if now != then]
+    assert not any(one.state == "wrong" for one in changed)
+    assert all(one.seen == "no right to look" for one in changed if one.state == "unknown")
+    assert exit_code(after) == (3 if any(one.state == "unknown" for one in changed) else 0)
+
+
+def test_nothing_seen_is_nothing_wrong() -> None:
+    hidden: dict[str, Any] = dict.fromkeys(OBSERVED, Unseen("away"))
+    findings = diagnose_cluster(replace(CLUSTER, **hidden))
+    assert {one.state for one in findings} == {"unknown"}
+    assert exit_code(findings) == 3
+
+
+def test_an_expired_certificate_is_told_apart_from_a_firewall() -> None:
+    expired = found("webhook.trial", {"trial": Trial(refusal=NOT_CALLED + "x509: has expired")})
+    closed = found("webhook.trial", {"trial": Trial(refusal=NOT_CALLED + "connection refused")})
+    assert "expired" in expired.advice
+    assert "NetworkPolicy" in closed.advice
+
+
+def before_install(**changes: Any) -> tuple[Finding, ...]:
+    known: dict[str, Any] = {
+        what: getattr(CLUSTER, what) for what in ("version", "resource_api", "canary", "nodes")
+    }
+    hidden: dict[str, Any] = dict.fromkeys(OBSERVED, Unseen("not asked"))
+    seen = {**hidden, **known, "classes": (), "slices": (), **changes}
+    return diagnose_preinstall(replace(CLUSTER, **seen))
+
+
+def test_before_an_installation_only_prerequisites_count() -> None:
+    assert exit_code(before_install()) == 0
+    assert len(before_install()) == len(PREINSTALL_CHECKS)
+    assert exit_code(before_install(nodes=())) == 0, "only a warning"
+    for changes in (
+        {"nodes": (node(capacity=PLUGIN),)},
+        {"version": OLD},
+        {"canary": Canary(dropped=("spec.x",))},
+        {"slices": CLUSTER.slices, "classes": CLUSTER.classes},
+    ):
+        found = before_install(**changes)
+        assert exit_code(found) == 1
+        assert all(one.advice for one in found if one.state == "wrong")
+
+
+def test_an_upgrade_finds_its_own_slices() -> None:
+    ours = device_class()
+    ours["metadata"]["labels"] = {"app.kubernetes.io/name": "casaba"}
+    assert exit_code(before_install(slices=CLUSTER.slices, classes=(ours,))) == 0
+
+
+def test_the_list_of_nodes_ends_somewhere() -> None:
+    nodes = tuple(node(f"edge-{number}", capacity=PLUGIN) for number in range(300))
+    seen = found("nodes.conflicts", {"nodes": nodes}).seen
+    assert "and 290 more" in seen
+
+
+def test_an_uninstall_waits_for_pods_with_cards() -> None:
+    held = replace(CLUSTER, claims=(healthy.claim(),))
+    (refused,) = diagnose_uninstall(held, by_force=False)
+    assert refused.state == "wrong"
+    assert "1 pod holds cards: team/tenant" in refused.seen
+    (forced,) = diagnose_uninstall(held, by_force=True)
+    assert forced.state == "warning"
+    nobody: dict[str, Any] = {"metadata": {}}
+    for claim in (healthy.claim(reservedFor=[]), healthy.claim(allocation={}), nobody):
+        (free,) = diagnose_uninstall(replace(CLUSTER, claims=(claim,)), by_force=False)
+        assert free.state == "ok"
+
+
+def test_other_drivers_claims_do_not_matter() -> None:
+    results = [{"driver": "gpu.example"}]
+    other = healthy.claim(allocation={"devices": {"results": results}})
+    (found,) = diagnose_uninstall(replace(CLUSTER, claims=(other,)), by_force=False)
+    assert found.state == "ok"
+
+
+KEYS = st.sampled_from(
+    [
+        *("metadata", "name", "namespace", "labels", "annotations", "spec", "status", "gpu"),
+        *("capacity", "nodeInfo", "devices", "selectors", "cel", "expression", "webhooks"),
+        *("clientConfig", "caBundle", "renewTime", "conditions", "containers", "command", "reason"),
+        *("allocation", "results", "reservedFor", "lastTimestamp", "involvedObject", "resources"),
+        *("limits", "gitVersion", "app.kubernetes.io/component", "kubeletVersion", "nodeName"),
+        *("extendedResourceName", "hami.io/node-nvidia-register", "hami.io/node-handshake"),
+    ]
+)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+WORDS = st.sampled_from(
+    ["on", "Ready", "True", "edge-1", "hami-dra-webhook", DRIVER_NAME, "DriverMissing", "v1.34.1"]
+)
+ODD = st.recursive(
+    LEAVES | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=25,
+)
+OBJECTS = st.lists(st.dictionaries(KEYS, ODD, max_size=5), max_size=3).map(tuple)
+
+
+@given(st.data())
+def test_odd_objects_are_never_a_crash(data: st.DataObject) -> None:
+    lists = ("schedulers", "nodes", "pods", "slices", "claims", "classes", "node_leases", "events")
+    changes: dict[str, Any] = {what: data.draw(OBJECTS, label=what) for what in lists}
+    changes["webhooks"] = Webhooks(mutating=data.draw(OBJECTS), validating=data.draw(OBJECTS))
+    changes["version"] = data.draw(st.dictionaries(KEYS, ODD, max_size=3))
+    changes["lease"] = data.draw(st.none() | st.dictionaries(KEYS, ODD, max_size=3))
+    changes["trial"] = Trial(pod=data.draw(st.dictionaries(KEYS, ODD, max_size=3)))
+    spoiled = replace(CLUSTER, **changes)
+    assert len(diagnose_cluster(spoiled)) == len(CLUSTER_CHECKS)
+    assert len(diagnose_uninstall(spoiled, by_force=False)) == 1
