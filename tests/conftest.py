@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.cluster import build, helm, packages
+from tests.cluster import build, chart_images, helm, packages
 from tests.cluster.bed import Bed, gpu_node, in_use, plain_node, up
 from tests.cluster.settings import BedSettings, default_state
 
@@ -20,6 +21,7 @@ _DEFAULT_NAME = "casabatest"
 _NAME = "CASABA_TEST_BED_NAME"
 # The state folder of a bed that already runs, with this bed's nodes; it is left running.
 _REUSED = "CASABA_TEST_BED"
+_REUSED_BARE = "CASABA_TEST_BARE_BED"
 # Kubernetes' own 50 s only make the tests of cut links slower.
 _NODE_MONITOR_GRACE_S = 20
 
@@ -29,7 +31,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("casaba")
 
-_bed_in_use = pytest.StashKey[Bed]()
+_beds_in_use = pytest.StashKey[list[Bed]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,21 +50,37 @@ def on_real(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Two GPU nodes edge-1 and edge-2 with agents, and edge-3 without `gpu=on`."""
+    with _running(request, os.environ.get(_REUSED), _settings(_name())) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def bare_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """Two GPU nodes edge-1 and edge-2 that have the chart's images, and nothing else of casaba."""
+    with _running(request, os.environ.get(_REUSED_BARE), _bare_settings(_name())) as running:
+        running.load_images(chart_images.archives())
+        yield running
+
+
+@contextmanager
+def _running(
+    request: pytest.FixtureRequest, reused: str | None, wanted: BedSettings
+) -> Iterator[Bed]:
+    """A bed of our own, or the one that runs already; its logs get into reports meanwhile."""
     if os.geteuid():
         pytest.fail("the real cluster makes namespaces and mounts: run it as root")
-    if reused := os.environ.get(_REUSED):
-        running = Bed.open(Path(reused))
-        request.config.stash[_bed_in_use] = running
+    with contextlib.ExitStack() as ending:
+        if reused:
+            running = Bed.open(Path(reused))
+        else:
+            ending.enter_context(in_use(wanted.name))
+            ending.enter_context(_ending_on_sigterm())
+            running = up(wanted)
+            ending.callback(running.down)
+        in_reports = request.config.stash.setdefault(_beds_in_use, [])
+        in_reports.append(running)
+        ending.callback(in_reports.remove, running)
         yield running
-        return
-    wanted = _settings(os.environ.get(_NAME, _DEFAULT_NAME))
-    with in_use(wanted.name), _ending_on_sigterm():
-        started = up(wanted)
-        request.config.stash[_bed_in_use] = started
-        try:
-            yield started
-        finally:
-            started.down()
 
 
 @contextmanager
@@ -84,11 +102,27 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         packages.install_missing()
         build.build()
         helm.helm()
+        if _wants(session, "bare_bed"):
+            chart_images.archives()
 
 
 def _wants_bed(session: pytest.Session) -> bool:
-    asks = any("bed" in getattr(item, "fixturenames", ()) for item in session.items)
+    asks = _wants(session, "bed") or _wants(session, "bare_bed")
     return asks or bool(session.items and session.config.getoption("--real"))
+
+
+def _wants(session: pytest.Session, fixture: str) -> bool:
+    return any(fixture in getattr(item, "fixturenames", ()) for item in session.items)
+
+
+def _name() -> str:
+    return os.environ.get(_NAME, _DEFAULT_NAME)
+
+
+def _bare_settings(name: str) -> BedSettings:
+    bare = f"{name}bare"
+    nodes = (gpu_node(1, "edge-1"), gpu_node(2, "edge-2"))
+    return BedSettings(name=bare, state=default_state(bare), nodes=nodes, bare=True)
 
 
 def _settings(name: str) -> BedSettings:
@@ -107,7 +141,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the ends of the daemons' logs to the report of a failed test."""
     report = yield
-    running = item.config.stash.get(_bed_in_use, None)
-    if report.failed and running is not None:
-        report.sections.append(("logs of the bed", running.log_tails()))
+    for running in item.config.stash.get(_beds_in_use, []) if report.failed else []:
+        name = running.settings.name
+        report.sections.append((f"logs of the bed {name}", running.log_tails()))
     return report

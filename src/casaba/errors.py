@@ -9,7 +9,8 @@
     ├── PrepareRefused           a claim that this node can't serve; becomes the claim's error
     │   └── NoRoom               … until another claim gives back what it holds
     ├── ClaimsPrepared       a node that can't be cleaned: its claims are in use (policy.removal)
-    ├── NodesNotClean        … by the uninstall, in time; LeftoversStay: objects that it can't delete
+    ├── NodesNotClean        … by the uninstall, in time
+    ├── LeftoversStay        objects that the uninstall can't delete
     ├── PodRefused           a classic pod that can't become claims (policy.convert)
     ├── PluginCallFailed         no answer on a DRA driver's socket (net.dra_client)
     ├── LeadershipLost           work that had to end with its Lease (kube.election)

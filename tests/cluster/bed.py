@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.cluster import (
     build,
     cleanup,
     control_plane,
+    helm,
     images,
     mounts,
     network,
@@ -111,6 +113,32 @@ class Bed:
             f"--cache-dir={self.settings.state / 'kubectl-cache'}",
         ]
 
+    def helm(
+        self, *arguments: str, check: bool = True, timeout_s: float = 300.0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the real helm as the administrator; what it keeps on disk lies in the bed.
+
+        Raises:
+            BedError: it failed and `check` is set; the message carries what it said.
+        """
+        folder = self.settings.state / "helm"
+        places = {f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
+        done = subprocess.run(
+            [str(helm.helm()), f"--kubeconfig={self.kubeconfig}", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+            env=os.environ | places,
+        )
+        if check and done.returncode:
+            raise BedError(f"`helm {' '.join(arguments)}` failed: {done.stderr.strip()}")
+        return done
+
+    def load_images(self, archives: Sequence[Path]) -> None:
+        """Put docker-archives into the image store of every node."""
+        _each(self.nodes, lambda node: _import_images(node, archives))
+
     def node_is_ready(self, name: str) -> bool:
         """Whether the API server holds the node for Ready."""
         return is_ready(self.api.object(f"/api/v1/nodes/{name}"))
@@ -192,7 +220,8 @@ def _start(wanted: BedSettings, programs: Programs, archives: Sequence[Path]) ->
     for node in bed.nodes:
         node.start("kubelet")
     _wait_for_nodes(bed)
-    _apply_manifests(bed)
+    if not bed.settings.bare:
+        _apply_manifests(bed)
     if bed.settings.agent:
         for node in bed.nodes:
             node.start("agent")
@@ -210,6 +239,10 @@ def _lay_out(wanted: BedSettings) -> None:
 
 def _start_runtime(node: Node, archives: Sequence[Path]) -> None:
     node.start("containerd")
+    _import_images(node, archives)
+
+
+def _import_images(node: Node, archives: Sequence[Path]) -> None:
     for archive in archives:
         node.import_image(archive)
 

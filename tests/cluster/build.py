@@ -171,7 +171,7 @@ def _built(family: Family) -> Path:
     if folder.is_dir():
         return folder
     programs.mkdir(parents=True, exist_ok=True)
-    with _locked(programs / f"{family.name}.lock"):
+    with locked(programs / f"{family.name}.lock"):
         if not folder.is_dir():
             _build_into(family, folder)
     return folder
@@ -251,7 +251,8 @@ def _go_version() -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock; other processes wait for it."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -88,6 +88,9 @@ def _add_up(commands: _Commands) -> None:
         help="silence after which a node is NotReady (%(default)s)",
     )
     command.add_argument("--agent", action="store_true", help="run the node agent on each node")
+    command.add_argument(
+        "--bare", action="store_true", help="without casaba's class and rights, for the chart"
+    )
     command.set_defaults(action=_up)
 
 
@@ -108,6 +111,7 @@ def _up(asked: argparse.Namespace) -> None:
         nodes=_wanted_nodes(asked),
         node_monitor_grace_s=asked.node_monitor_grace_s,
         agent=asked.agent,
+        bare=asked.bare,
     )
     with in_use(asked.name):
         bed = up(wanted)

@@ -12,14 +12,19 @@ from tests.cluster import certificates, network, processes
 from tests.cluster.build import Programs
 from tests.cluster.certificates import KeyPair
 from tests.cluster.processes import Daemon
-from tests.cluster.settings import API_PORT, CLOUD, CLOUD_ADDRESS, BedSettings
+from tests.cluster.settings import (
+    API_PORT,
+    CLOUD,
+    CLOUD_ADDRESS,
+    SERVICE_ADDRESS,
+    BedSettings,
+)
 
 API_URL = f"https://{CLOUD_ADDRESS}:{API_PORT}"
 AGENT_USER = "casaba-node-agent"
 _ETCD_URL = "http://127.0.0.1:2379"
 _ETCD_PEER_URL = "http://127.0.0.1:2380"
 _SERVICE_RANGE = "10.96.0.0/16"
-_SERVICE_ADDRESS = "10.96.0.1"
 _ISSUER = "https://kubernetes.default.svc"
 _REPOSITORY = Path(__file__).parents[2]
 
@@ -35,7 +40,7 @@ def write_identities(settings: BedSettings) -> KeyPair:
     )
     names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"]
     certificates.server(
-        authority, pki, "apiserver", [*names, CLOUD_ADDRESS, _SERVICE_ADDRESS, "127.0.0.1"]
+        authority, pki, "apiserver", [*names, CLOUD_ADDRESS, SERVICE_ADDRESS, "127.0.0.1"]
     )
     certificates.signing_key(pki, "service-accounts")
     for user in ("system:kube-scheduler", "system:kube-controller-manager"):
@@ -153,6 +158,8 @@ def _api_server(settings: BedSettings, programs: Programs) -> Daemon:
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--allow-privileged=true",
+            # Webhooks behind a Service are called at their pods: nobody translates its address.
+            "--enable-aggregator-routing=true",
         ],
     )
 

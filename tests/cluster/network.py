@@ -12,7 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster.commands import run
-from tests.cluster.settings import CLOUD, CLOUD_ADDRESS, BedSettings, NodeSettings
+from tests.cluster.settings import (
+    CLOUD,
+    CLOUD_ADDRESS,
+    SERVICE_ADDRESS,
+    BedSettings,
+    NodeSettings,
+)
 
 _NAMESPACES = Path("/run/netns")
 _PREFIX_BITS = 24
@@ -68,6 +74,7 @@ def _cloud_commands() -> list[str]:
         "link set lo up",
         f"link add {_BRIDGE} type bridge",
         f"addr add {CLOUD_ADDRESS}/{_PREFIX_BITS} dev {_BRIDGE}",
+        f"addr add {SERVICE_ADDRESS}/32 dev {_BRIDGE}",
         f"link set {_BRIDGE} up",
     ]
 

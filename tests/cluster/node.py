@@ -97,6 +97,17 @@ class Node:
         mounts.boot(self.folder, self.bed.mount_namespace(self.name), cgroup)
         driver_root.write_cards(self.path(node_configs.SIMULATED_DIR), self.settings.cards)
 
+    # -- the driver, as the GPU Operator's container brings it
+
+    def remove_driver(self) -> None:
+        """Take the driver root away, as at the end of the container that brought it."""
+        self.run_in_namespaces(["/bin/umount", "-n", "--lazy", mounts.DRIVER_ROOT])
+
+    def bring_driver(self) -> None:
+        """Mount the driver root again, as a new container of the operator's does."""
+        root = str(self.path(mounts.DRIVER_ROOT))
+        self.run_in_namespaces(["/bin/mount", "-n", "--bind", root, mounts.DRIVER_ROOT])
+
     # -- daemons and programs
 
     def start(self, daemon: str) -> None:

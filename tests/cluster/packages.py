@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.cluster.errors import BedError
 
-_PROVIDED_BY: dict[str, str] = {
+PROVIDED_BY: dict[str, str] = {
     "runc": "runc",
     "/usr/lib/cni/bridge": "containernetworking-plugins",
     "busybox": "busybox-static",
@@ -21,18 +22,21 @@ _PROVIDED_BY: dict[str, str] = {
 }
 
 
-def missing() -> list[str]:
-    """Packages of which the bed needs a file that is not there, in alphabetical order."""
-    return sorted({package for file, package in _PROVIDED_BY.items() if not _present(file)})
+def missing(provided_by: Mapping[str, str] = PROVIDED_BY) -> list[str]:
+    """Packages of which a file is needed that is not there, in alphabetical order."""
+    return sorted({package for file, package in provided_by.items() if not _present(file)})
 
 
-def install_missing() -> None:
-    """Install what is missing with apt-get, saying so.
+def install_missing(provided_by: Mapping[str, str] = PROVIDED_BY) -> None:
+    """Install what is missing with apt-get, saying so; by default what the bed needs.
+
+    Args:
+        provided_by: packages by a program, or a file's path, of theirs.
 
     Raises:
         BedError: apt-get is not there or refused.
     """
-    wanted = missing()
+    wanted = missing(provided_by)
     if not wanted:
         return
     print(f"installing Debian packages: {' '.join(wanted)}", flush=True)
@@ -40,7 +44,7 @@ def install_missing() -> None:
         raise BedError(f"apt-get is not here; install these by hand: {' '.join(wanted)}")
     _apt_get("update", "-qq")
     _apt_get("install", "-y", "-qq", "--no-install-recommends", *wanted)
-    if still := missing():
+    if still := missing(provided_by):
         raise BedError(f"apt-get installed {wanted}, but files of {still} are still not there")
 
 

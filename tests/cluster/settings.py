@@ -11,7 +11,9 @@ from tests.cluster.errors import BedError
 
 CLOUD = "cloud"
 CLOUD_ADDRESS = "10.77.0.1"
-API_PORT = 6443
+# Where pods are told that the Service `kubernetes` is: the API server itself listens there.
+SERVICE_ADDRESS = "10.96.0.1"
+API_PORT = 443
 _RESERVED_NAMES = frozenset({CLOUD, "pki", "ns"})
 # Folders that a node's mount namespace covers with its own: nothing of the bed can lie there.
 _COVERED = tuple(Path(path) for path in ("/run", "/var/run", "/var/lib", "/var/log"))
@@ -75,7 +77,9 @@ class BedSettings:
         state: folder that holds everything the bed writes.
         node_monitor_grace_s: silence after which the cloud calls a node NotReady.
         api_forward_port: loopback port, outside all namespaces, that leads to the API server.
-        agent: whether each node runs the node agent.
+        agent: whether each node runs the node agent, as a process of the host.
+        bare: whether nothing of casaba is there yet, not even its class and rights: for what
+            installs them.
     """
 
     name: str
@@ -84,6 +88,7 @@ class BedSettings:
     node_monitor_grace_s: int = 50
     api_forward_port: int = 0
     agent: bool = False
+    bare: bool = False
 
     @property
     def pki(self) -> Path:
@@ -137,6 +142,8 @@ def check(settings: BedSettings) -> None:
                 f"sockets of node {node.name} below {settings.state} would be {longest} bytes"
                 f" long, the kernel allows {_SOCKET_PATH_BYTES}; choose a shorter --state"
             )
+    if settings.agent and settings.bare:
+        raise BedError("an agent on the host needs the class and rights that a bare bed lacks")
     if len({node.name for node in settings.nodes}) != len(settings.nodes):
         raise BedError("two nodes have the same name")
     if len(settings.nodes) > 200:
