@@ -4,12 +4,9 @@ Each command is a module of its own that is imported when it is called, so that 
 carry the libraries of the interactive commands.
 """
 
-import contextlib
 import importlib
 import os
-import signal
 import sys
-from collections.abc import Iterator
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as of shells."""
@@ -52,8 +49,7 @@ def _run(arguments: list[str]) -> int:
 
         print(__version__)
     elif command in COMMANDS:
-        with _interrupts_end_at_once():
-            module = importlib.import_module(f"casaba.cli.{command.replace('-', '_')}")
+        module = importlib.import_module(f"casaba.cli.{command.replace('-', '_')}")
         return int(module.main(arguments[1:]))
     elif command in ("--help", "-h", "help"):
         print(_overview())
@@ -61,20 +57,6 @@ def _run(arguments: list[str]) -> int:
         print(f"casaba: no command {command!r}\n\n{_overview()}", file=sys.stderr)
         return 2
     return 0
-
-
-@contextlib.contextmanager
-def _interrupts_end_at_once() -> Iterator[None]:
-    """While libraries are loaded: some of them would swallow a KeyboardInterrupt."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _overview() -> str:

@@ -40,7 +40,13 @@ def demo(folder: Path, *flags: str, prefix: tuple[str, ...] = ()) -> subprocess.
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     )
+
+
+def heed_interrupts() -> None:
+    """As in a terminal; what a shell starts in the background ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def as_nobody() -> tuple[str, ...]:

@@ -8,6 +8,9 @@ import grpc.aio
 
 from casaba.wire._proto import dra_v1_pb2, pluginregistration_pb2
 
+# Or grpcio takes the connection of an earlier channel, to a plugin that has ended since.
+_OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
+
 
 class Kubelet:
     """Calls a driver's socket; `messages` is the generated module of the wanted version."""
@@ -50,16 +53,20 @@ async def plugin_info(socket: Path) -> Any:
 
 async def health(socket: Path) -> Any:
     """The first answer of the health stream that kubelets of 1.36 ask for."""
-    async with grpc.aio.insecure_channel(f"unix://{socket}") as channel:
+    async with _channel(socket) as channel:
         method = "/v1alpha1.DRAResourceHealth/NodeWatchResources"
         return await channel.unary_stream(method)(b"", timeout=10).read()
 
 
 async def _unary(socket: Path, method: str, request: Any, answer: Any) -> Any:
-    async with grpc.aio.insecure_channel(f"unix://{socket}") as channel:
+    async with _channel(socket) as channel:
         call = channel.unary_unary(
             method,
             request_serializer=type(request).SerializeToString,
             response_deserializer=answer.FromString,
         )
         return await call(request, timeout=10)
+
+
+def _channel(socket: Path) -> grpc.aio.Channel:
+    return grpc.aio.insecure_channel(f"unix://{socket}", options=_OPTIONS)

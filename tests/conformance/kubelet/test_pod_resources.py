@@ -11,13 +11,16 @@ from tests.conformance.kubelet.door import KubeletDoor
 from tests.conformance.kubelet.test_devices import answer, device
 from tests.conformance.kubelet.workloads import WAIT, shell
 
+# Or grpcio takes the connection of an earlier channel, to a kubelet that has ended since.
+OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
+
 
 async def asked(door: KubeletDoor, method: str, **fields: str) -> Any:
     """A call of the PodResources socket: `List` or `Get`."""
     socket = door.root / "pod-resources" / "kubelet.sock"
     kind = "ListPodResources" if method == "List" else "GetPodResources"
     request = getattr(podresources_v1_pb2, f"{kind}Request")(**fields)
-    async with grpc.aio.insecure_channel(f"unix://{socket}") as channel:
+    async with grpc.aio.insecure_channel(f"unix://{socket}", options=OPTIONS) as channel:
         call = channel.unary_unary(
             f"/v1.PodResourcesLister/{method}",
             request_serializer=type(request).SerializeToString,
