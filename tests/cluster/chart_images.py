@@ -31,7 +31,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _EPOCH_S = 1764547200
 # Made by tests and builds beside the sources; the images make their own.
 _LEFT_OUT = ("__pycache__", "_native")
-_KEPT_ARCHIVES = 2
+_KEPT_ARCHIVES = 5
 # About ten builds' worth; each build has some twenty layers of its own.
 _KEPT_LAYERS = 200
 # Whoever has an authority of their own for a proxy has it there.

@@ -143,11 +143,11 @@ class Transport:
         with _translated(call, self._config.server):
             async with asyncio.timeout(self._request_timeout_s):  # streams, too, begin soon
                 response = await self._send(call, proof, limit_s)
-            self._warnings.hear(response.headers.getall("Warning", ()), str(call))
-            if 200 <= response.status < 300:
-                return response
-            async with response:
-                body = await response.content.read(REFUSAL_BODY_BYTES)
+                self._warnings.hear(response.headers.getall("Warning", ()), str(call))
+                if 200 <= response.status < 300:
+                    return response
+                async with response:
+                    body = await _beginning(response.content, REFUSAL_BODY_BYTES)
         retry_after = response.headers.get("Retry-After")
         raise refusal_of_answer(str(call), response.status, body, retry_after)
 
@@ -171,6 +171,14 @@ class Transport:
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_TIMEOUT_S),
         )
+
+
+async def _beginning(content: aiohttp.StreamReader, max_bytes: int) -> bytes:
+    """All of a body, or its first bytes if it is longer; one read may bring only a segment."""
+    read = bytearray()
+    while len(read) < max_bytes and (piece := await content.read(max_bytes - len(read))):
+        read += piece
+    return bytes(read)
 
 
 def _wait_asked_for(call: Call, refusal: Refused) -> float | None:

@@ -1,7 +1,10 @@
 """What becomes of refusals, of servers that say later, and of those that say nothing."""
 
 import asyncio
+import json
 import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -15,6 +18,47 @@ from casaba.kube import (
 from tests.component.kube.recording_server import RecordingServer, Reply
 
 pytestmark = pytest.mark.timeout(20)
+
+
+@asynccontextmanager
+async def _refusing_in_pieces(
+    body: bytes,
+    piece_bytes: int,
+    *,
+    promised_bytes: int | None = None,
+    request_timeout_s: float = 10.0,
+) -> AsyncIterator[KubeClient]:
+    """A client of a server that answers 422, each piece of the body in a segment of its own."""
+    over = asyncio.Event()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        length = promised_bytes or len(body)
+        writer.write(b"HTTP/1.1 422 Invalid\r\nContent-Length: %d\r\n\r\n" % length)
+        for at in range(0, len(body), piece_bytes):
+            if over.is_set():
+                break
+            writer.write(body[at : at + piece_bytes])
+            await asyncio.sleep(0.0001)
+        await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        config = KubeConfig(origin="test", server=url)
+        try:
+            async with KubeClient(config, request_timeout_s=request_timeout_s) as client:
+                yield client
+        finally:
+            over.set()
+
+
+async def _read(client: KubeClient) -> object:
+    return await client.get(NODES, "a")
+
+
+async def _watch(client: KubeClient) -> object:
+    return await client.open_watch(NODES, resource_version="1", timeout_s=60)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +154,32 @@ async def test_a_body_that_is_no_status_is_not_shown(
     with pytest.raises(kube.ServerError, match="no Kubernetes Status") as caught:
         await client.get(NODES, "a")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 100, 834])
+async def test_a_refusal_that_comes_in_pieces_is_read_to_its_end(piece_bytes: int) -> None:
+    body = json.dumps({"kind": "Status", "code": 422, "message": f"{'x' * 900} the end"}).encode()
+    async with _refusing_in_pieces(body, piece_bytes) as client:
+        with pytest.raises(kube.Invalid, match="the end") as caught:
+            await client.get(NODES, "a")
+    assert caught.value.code == 422
+
+
+async def test_a_refusal_without_end_is_left_after_its_beginning() -> None:
+    body = b"x" * (4 * transport.REFUSAL_BODY_BYTES)
+    async with _refusing_in_pieces(body, 4096) as client:
+        with pytest.raises(kube.Invalid, match=f"answer of {transport.REFUSAL_BODY_BYTES} bytes"):
+            await client.get(NODES, "a")
+
+
+@pytest.mark.parametrize("ask", [_read, _watch])
+async def test_a_refusal_that_stops_halfway_is_left_after_the_timeout(
+    ask: Callable[[KubeClient], Awaitable[object]],
+) -> None:
+    async with _refusing_in_pieces(b"{", 1, promised_bytes=2, request_timeout_s=0.1) as client:
+        async with asyncio.timeout(5):
+            with pytest.raises(kube.Unreachable, match="no answer"):
+                await ask(client)
 
 
 async def test_nobody_there_says_whom_we_asked(unused_tcp_port: int) -> None:
