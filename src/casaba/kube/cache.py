@@ -3,7 +3,7 @@
 Pure: every method only changes the cache and returns the changes, in order.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from casaba.kube.indexes import Indexes, IndexFunction
 from casaba.kube.resources import ObjectKey
-from casaba.wire.kubernetes import Identity, ObjectMeta
+from casaba.wire.kubernetes import Identity, ObjectMeta, WatchedObject
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ class Deleted(Struct, Generic[T], frozen=True, gc=False):
 Change = Added[T] | Modified[T] | Deleted[T]
 
 
-_Seen = tuple[str, str]
-"""UID and version."""
+_Seen = tuple[ObjectKey, str, str]
+"""Key, UID and version. The key is here to be used again: events then make no new ones."""
 
 
 class ObjectCache(Generic[T]):
@@ -61,7 +61,7 @@ class ObjectCache(Generic[T]):
 
     def __init__(self, indexes: Mapping[str, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[ObjectKey, T] = {}
-        self._seen: dict[ObjectKey, _Seen] = {}
+        self._seen: dict[tuple[str, str], _Seen] = {}
         self._indexes = Indexes[T](indexes or {})
         self.objects: Mapping[ObjectKey, T] = MappingProxyType(self._objects)
         """A live view."""
@@ -80,36 +80,53 @@ class ObjectCache(Generic[T]):
         gone = [key for key in self._objects if key not in here]
         changes: list[Change[T]] = [self._forget(key) for key in gone]
         for key, identity, object_ in found:
-            if object_ is not None and self._seen.get(key) != _seen(identity):
-                changes += self._store(key, _seen(identity), object_)
+            seen = (key, identity.uid, identity.resource_version)
+            if object_ is not None and self._seen.get(key) != seen:
+                changes += self._store(key, identity, object_)
         return changes
 
-    def put(self, identity: Named, object_: T) -> list[Change[T]]:
+    def take(self, changes: Iterable[WatchedObject[T]]) -> list[Change[T]]:
+        """News of a watch in their order, as `put` and `remove` take them one by one."""
+        news: list[Change[T]] = []
+        for change in changes:
+            # Only forms with whole metadata are watched so.
+            identity = change.object.metadata  # type: ignore[attr-defined]
+            if change.type == "DELETED":
+                news += self.remove(identity)
+            else:
+                news += self.put(identity, change.object)
+        return news
+
+    def put(self, identity: Named, object_: T) -> Sequence[Change[T]]:
         """An object was added or modified; news older than what is known changes nothing."""
-        key = ObjectKey(identity.namespace, identity.name)
-        seen = (identity.uid, identity.resource_version)
-        known = self._seen.get(key)
-        if known and known[0] == seen[0] and not _is_newer(seen[1], known[1]):
-            return []
-        return self._store(key, seen, object_)
+        known = self._seen.get((identity.namespace, identity.name))
+        if known is None or known[1] != identity.uid:
+            return self._store(_key(identity), identity, object_)
+        if not _is_newer(identity.resource_version, known[2]):
+            return ()
+        return (self._modify(known[0], identity, object_),)
 
-    def remove(self, identity: Named) -> list[Change[T]]:
+    def remove(self, identity: Named) -> Sequence[Change[T]]:
         """An object was deleted; nothing changes if it was not known, or is another by now."""
-        key = _key(identity)
-        known = self._seen.get(key)
-        return [self._forget(key)] if known and known[0] == identity.uid else []
+        known = self._seen.get((identity.namespace, identity.name))
+        return (self._forget(known[0]),) if known and known[1] == identity.uid else ()
 
-    def _store(self, key: ObjectKey, seen: _Seen, object_: T) -> list[Change[T]]:
+    def _store(self, key: ObjectKey, identity: Named, object_: T) -> list[Change[T]]:
         known = self._seen.get(key)
-        changes: list[Change[T]] = []
-        if known and known[0] != seen[0]:
-            changes.append(self._forget(key))
-        before = self._objects.get(key)
-        changes.append(Added(key, object_) if before is None else Modified(key, object_, before))
+        if known and known[1] == identity.uid:
+            return [self._modify(known[0], identity, object_)]
+        changes: list[Change[T]] = [self._forget(key)] if known else []
+        self._indexes.change(key, None, object_)
+        self._objects[key] = object_
+        self._seen[key] = (key, identity.uid, identity.resource_version)
+        return [*changes, Added(key, object_)]
+
+    def _modify(self, key: ObjectKey, identity: Named, object_: T) -> Modified[T]:
+        before = self._objects[key]
         self._indexes.change(key, before, object_)
         self._objects[key] = object_
-        self._seen[key] = seen
-        return changes
+        self._seen[key] = (key, identity.uid, identity.resource_version)
+        return Modified(key, object_, before)
 
     def _forget(self, key: ObjectKey) -> Deleted[T]:
         self._indexes.change(key, self._objects[key], None)
@@ -119,10 +136,6 @@ class ObjectCache(Generic[T]):
 
 def _key(identity: Named) -> ObjectKey:
     return ObjectKey(identity.namespace, identity.name)
-
-
-def _seen(identity: Named) -> _Seen:
-    return (identity.uid, identity.resource_version)
 
 
 def _is_newer(version: str, known: str) -> bool:

@@ -38,7 +38,7 @@ from casaba.kube.errors import (
 from casaba.kube.indexes import IndexFunction
 from casaba.kube.open_watch import InitialEvents, OpenWatch
 from casaba.kube.resources import ObjectKey, Resource
-from casaba.wire.kubernetes import Bookmark, ObjectMeta, Status, WatchEvent
+from casaba.wire.kubernetes import Bookmark, ObjectMeta, Status, WatchedObject, WatchEvent
 from casaba.wire.watch_stream import CHANGES, BrokenStream, events_of
 
 T = TypeVar("T")
@@ -196,13 +196,20 @@ class Informer(Generic[T]):
 
     def _take_lines(self, watch: OpenWatch[T], lines: bytes) -> None:
         if (changes := self._decoder.changes(lines)) is not None:
-            for change in changes:
-                self._change(watch, change.type, _metadata(change.object), change.object)
+            self._take_changes(watch, changes)
         else:
             for event in events_of(lines):
                 self._take(watch, event)
         if lines:
             self._backoff.reset()
+
+    def _take_changes(self, watch: OpenWatch[T], changes: list[WatchedObject[T]]) -> None:
+        if watch.initial is not None:
+            for change in changes:
+                self._change(watch, change.type, _metadata(change.object), change.object)
+        elif changes:
+            self._events += self._cache.take(changes)
+            self._version = _metadata(changes[-1].object).resource_version or self._version
 
     def _reopen(self, watch: OpenWatch[T]) -> None:
         """After a clean end: at once, unless the server ends every watch at once."""

@@ -42,7 +42,7 @@ class WatchStream:
         if not end:
             self._keep(chunk)
             return b""
-        lines = b"".join((*self._rest, chunk[:end])) if self._rest else chunk[:end]
+        lines = b"".join((*self._rest, memoryview(chunk)[:end]))
         self._rest, self._rest_bytes = [], 0
         self._keep(chunk[end:])
         return lines
