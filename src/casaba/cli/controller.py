@@ -1,17 +1,12 @@
 """`casaba controller`: flags and environment to settings, signals to a clean end."""
 
 import argparse
-import asyncio
-import contextlib
-import gc
 import os
-import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from casaba.cli.exits import exit_code_of
-from casaba.cli.logs import log_to_stderr
+from casaba.cli.daemon import add_log_level, run_daemon
 from casaba.settings.controllers import (
     DAY_S,
     AllocationMetricsSettings,
@@ -19,9 +14,6 @@ from casaba.settings.controllers import (
     CollectionSettings,
     ControllerSettings,
 )
-
-_GC_THRESHOLDS = (50_000, 50, 1000)
-"""Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
 
 _DEFAULT_NAMESPACE = "hami-system"
 
@@ -31,11 +23,7 @@ Add = Callable[..., Any]
 def main(arguments: Sequence[str]) -> int:
     """Run the controller, or only make certificates; returns the exit code."""
     flags = _parser().parse_args(arguments)
-    log_to_stderr(flags.log_level)
-    gc.set_threshold(*_GC_THRESHOLDS)
-    return exit_code_of(
-        "controller", lambda: asyncio.run(_until_signal(_work(flags, settings_from(flags))))
-    )
+    return run_daemon("controller", flags.log_level, lambda: _work(flags, settings_from(flags)))
 
 
 async def _work(flags: argparse.Namespace, settings: ControllerSettings) -> None:
@@ -45,16 +33,6 @@ async def _work(flags: argparse.Namespace, settings: ControllerSettings) -> None
         await make_certificates_once(settings)
     else:
         await run_controller(settings)
-
-
-async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await work
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--collect-after", type=float, default=own.collection.period_s, help="seconds")
     _add_certificates(add)
     _add_metrics(add)
-    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    add_log_level(parser)
     return parser
 
 

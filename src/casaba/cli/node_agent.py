@@ -1,27 +1,17 @@
 """`casaba node-agent`: flags and environment to settings, signals to a clean end."""
 
 import argparse
-import asyncio
-import asyncio.sslproto
-import contextlib
-import ctypes
-import gc
 import os
-import signal
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from casaba.cli.exits import exit_code_of
-from casaba.cli.logs import log_to_stderr
+from casaba.cli.daemon import add_log_level, run_daemon
 from casaba.errors import InvalidInput
 from casaba.model.quantity import parse
 from casaba.settings.budgets import BudgetSettings
 from casaba.settings.host_paths import HostPaths
 from casaba.settings.node_agent import NodeAgentSettings
-
-_GC_THRESHOLDS = (50_000, 50, 1000)
-"""Long-lived objects are decoded once; looking for cycles in them costs more than it finds."""
 
 _CARD_RESOURCES = "resources with which a device plugin offers the cards; * for any characters"
 
@@ -30,39 +20,18 @@ _HOST_DRIVER_ROOT = "the driver root's path on the host; default: --driver-root"
 _UMASK = 0o022
 """What is made is readable for tenants from the first moment on, whoever started the agent."""
 
-_TLS_BUFFER_BYTES = 32 * 1024
-"""Of each connection; asyncio's own is eight times that."""
-
-_M_ARENA_MAX = -8
-_ARENAS = 2
-"""glibc's malloc keeps a heap per thread otherwise (mallopt(3))."""
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run the agent; returns the exit code."""
     flags = _parser().parse_args(arguments)
-    log_to_stderr(flags.log_level)
     os.umask(_UMASK)
-    _spare_memory()
-    return exit_code_of("node-agent", lambda: asyncio.run(_until_signal(settings_from(flags))))
+    return run_daemon("node-agent", flags.log_level, lambda: _work(settings_from(flags)))
 
 
-def _spare_memory() -> None:
-    gc.set_threshold(*_GC_THRESHOLDS)
-    asyncio.sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
-    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
-
-
-async def _until_signal(settings: NodeAgentSettings) -> None:
+async def _work(settings: NodeAgentSettings) -> None:
     from casaba.services.node_agent.main import run_node_agent
 
-    task = asyncio.current_task()
-    assert task is not None
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await run_node_agent(settings)
+    await run_node_agent(settings)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -96,8 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--driver-check-s", type=float, default=settings.driver_check_s)
     add("--crippled-retry-s", type=float, default=settings.crippled_retry_s)
     add("--proc-root", type=Path, default=settings.proc_root)
-    levels = ("debug", "info", "warning", "error")
-    add("--log-level", default="info", choices=levels)
+    add_log_level(parser)
     return parser
 
 

@@ -1,58 +1,27 @@
 """`casaba webhook`: flags and environment to settings, signals to a clean end."""
 
 import argparse
-import asyncio
-import asyncio.sslproto
-import contextlib
-import ctypes
-import gc
 import os
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from casaba.cli.exits import exit_code_of
-from casaba.cli.logs import log_to_stderr
+from casaba.cli.daemon import add_log_level, run_daemon
 from casaba.errors import InvalidInput
 from casaba.model.quantity import parse
 from casaba.settings.conversion import CORE_POLICIES, ConversionSettings
 from casaba.settings.webhook import WebhookSettings
 
-_GC_THRESHOLDS = (50_000, 50, 1000)
-"""What is decoded lives for one review or for long; cycles are rare."""
-
-_TLS_BUFFER_BYTES = 32 * 1024
-"""Of each connection; asyncio's own is eight times that."""
-
-_M_ARENA_MAX = -8
-_ARENAS = 2
-"""glibc's malloc keeps a heap per thread otherwise (mallopt(3))."""
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run the webhook; returns the exit code."""
     flags = _parser().parse_args(arguments)
-    log_to_stderr(flags.log_level)
-    _spare_memory()
-    return exit_code_of("webhook", lambda: asyncio.run(_until_signal(settings_from(flags))))
+    return run_daemon("webhook", flags.log_level, lambda: _work(settings_from(flags)))
 
 
-def _spare_memory() -> None:
-    gc.set_threshold(*_GC_THRESHOLDS)
-    asyncio.sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
-    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
-
-
-async def _until_signal(settings: WebhookSettings) -> None:
+async def _work(settings: WebhookSettings) -> None:
     from casaba.services.webhook.main import run_webhook
 
-    task = asyncio.current_task()
-    assert task is not None
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await run_webhook(settings)
+    await run_webhook(settings)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,8 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_server_flags(parser.add_argument)
     _add_conversion_flags(parser.add_argument)
-    levels = ("debug", "info", "warning", "error")
-    parser.add_argument("--log-level", default="info", choices=levels)
+    add_log_level(parser)
     return parser
 
 
