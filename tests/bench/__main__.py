@@ -5,7 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import agent, client, cluster, compute, local, memory, scrape, simulation, webhook
+from tests.bench import (
+    agent,
+    client,
+    cluster,
+    compute,
+    images,
+    local,
+    memory,
+    scrape,
+    simulation,
+    webhook,
+)
 from tests.bench.figures import Figure, tell
 
 AGENT = (
@@ -23,6 +34,7 @@ GROUPS: dict[str, tuple[Callable[[], Iterator[Figure]], tuple[str, ...]]] = {
     "client": (client.measure, client.FIGURES),
     "cluster": (cluster.measure, ("cluster_share_error",)),
     "compute": (compute.measure, compute.FIGURES),
+    "images": (images.measure, images.FIGURES),
     "scrape": (scrape.measure, scrape.FIGURES),
     "simulation": (simulation.measure, simulation.FIGURES),
     "webhook": (webhook.measure, webhook.FIGURES),
