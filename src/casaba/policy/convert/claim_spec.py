@@ -126,6 +126,11 @@ def template_name(spec: Spec) -> str:
     return TEMPLATE_PREFIX + hashlib.sha256(content.encode()).hexdigest()[:_NAME_DIGITS]
 
 
+def is_template_name(name: object) -> bool:
+    """Whether a template of this name may be one of content; only its prefix is looked at."""
+    return isinstance(name, str) and name.startswith(TEMPLATE_PREFIX)
+
+
 def _is_part_of_card(need: CardNeed) -> bool:
     """Whether the amount depends on the card."""
     return 0 < need.memory_percent < FULL_PERCENT

@@ -104,14 +104,15 @@ def test_the_rest_of_the_pod_stays(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CHANGED, ids=by_name)
 def test_the_manifest_can_be_applied_again(case: Case) -> None:
-    """A three-way merge brings the resources back and leaves what the webhook added."""
+    """A three-way merge brings the resources back and leaves what the webhook added, but for a
+    container's list of claims, which it replaces where the manifest has one."""
     stored = patched(case.pod, converted(case))
     again = copied(stored)
     for field in ("containers", "initContainers"):
         for new, original in zip(
             again["spec"].get(field, ()), case.pod["spec"].get(field, ()), strict=True
         ):
-            new["resources"] = {**original.get("resources", {}), **_claims(new)}
+            new["resources"] = {**_claims(new), **original.get("resources", {})}
     stripped = patched(again, strip_update(stored, again, case.settings))
     assert created(PODS, stripped) == created(PODS, stored)
 

@@ -40,6 +40,21 @@ def test_changed_amounts_are_refused() -> None:
         strip_update(STORED, applied(gpu=1, gpumem=20480), SETTINGS)
 
 
+def test_claims_of_the_users_own_are_not_given_back() -> None:
+    """Only the list as a whole comes from the manifest, and what is not ours is theirs."""
+    main = gpu(1, mem=1024)
+    main["resources"]["claims"] = [{"name": "one"}, {"name": "two"}]
+    own = [{"name": name, "resourceClaimName": name} for name in ("one", "two")]
+    original = pod(main=main, spec={"resourceClaims": own})
+    stored = patched(original, convert_pod(original, TWO_A10, SETTINGS))
+    new = copied(stored)
+    new["spec"]["containers"][0]["resources"] = copied(main["resources"])
+    assert patched(new, strip_update(stored, new, SETTINGS)) == stored
+    del new["spec"]["containers"][0]["resources"]["claims"][0]
+    (container,) = patched(new, strip_update(stored, new, SETTINGS))["spec"]["containers"]
+    assert [claim["name"] for claim in container["resources"]["claims"]] == ["two", "casaba-gpus"]
+
+
 def test_amounts_that_make_no_sense_are_refused() -> None:
     with pytest.raises(PodRefused, match="is not a quantity"):
         strip_update(STORED, applied(gpu="one"), SETTINGS)
