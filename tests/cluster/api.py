@@ -33,9 +33,7 @@ class ApiServer:
 
     def get(self, path: str) -> tuple[int, str]:
         """Status and body of one GET; status 0 when the server could not be reached."""
-        connection = http.client.HTTPSConnection(
-            *self._address, context=self._tls, timeout=_REQUEST_TIMEOUT_S
-        )
+        connection = self.connection(_REQUEST_TIMEOUT_S)
         try:
             connection.request("GET", path)
             response = connection.getresponse()
@@ -44,6 +42,10 @@ class ApiServer:
             return 0, str(error)
         finally:
             connection.close()
+
+    def connection(self, timeout_s: float) -> http.client.HTTPSConnection:
+        """A connection of the caller's own, not opened yet; each wait on it ends in `timeout_s`."""
+        return http.client.HTTPSConnection(*self._address, context=self._tls, timeout=timeout_s)
 
     def object(self, path: str) -> dict[str, Any] | None:
         """The object at `path`; None if the server did not answer with one."""
