@@ -48,6 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--metrics-address", default=own.metrics_address, help="default: %(default)s")
     add("--lease-name", default=own.lease_name)
     add("--collect-after", type=float, default=own.collection.period_s, help="seconds")
+    add(
+        "--collect-settle",
+        type=float,
+        default=own.collection.settle_s,
+        help="seconds; longer than a minute and an admission, or a pod can lose its template",
+    )
     _add_certificates(add)
     _add_metrics(add)
     add_log_level(parser)
@@ -100,7 +106,7 @@ def settings_from(flags: argparse.Namespace) -> ControllerSettings:
         pod_name=flags.pod_name,
         metrics_address=flags.metrics_address,
         lease_name=flags.lease_name,
-        collection=CollectionSettings(period_s=flags.collect_after),
+        collection=CollectionSettings(period_s=flags.collect_after, settle_s=flags.collect_settle),
         certificates=None if flags.no_certificates else _certificates(flags),
         allocation_metrics=AllocationMetricsSettings(
             legacy_dra_names=flags.legacy_metrics,

@@ -476,10 +476,13 @@ def test_the_flags_default_to_the_settings(monkeypatch: pytest.MonkeyPatch) -> N
 def test_flags_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAME", "ctl-a")
     monkeypatch.setenv("POD_NAMESPACE", "gpu")
-    found = flags("--no-certificates", "--no-legacy-metrics", "--collect-after", "30")
+    found = flags(
+        *("--no-certificates", "--no-legacy-metrics"),
+        *("--collect-after", "30", "--collect-settle", "90"),
+    )
     assert (found.namespace, found.pod_name, found.certificates) == ("gpu", "ctl-a", None)
     assert not found.allocation_metrics.legacy_dra_names
-    assert found.collection.period_s == 30
+    assert (found.collection.period_s, found.collection.settle_s) == (30, 90)
     names = flags("--mutating-webhooks", "a, b,", "--validating-webhooks", "").certificates
     assert names is not None
     assert (names.mutating, names.validating) == (("a", "b"), ())
