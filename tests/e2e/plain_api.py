@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from tests.cluster.bed import Bed
 
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 
 _TIMEOUT_S = 60.0
@@ -38,9 +40,7 @@ class PlainApi:
         self._bed = bed
         self._connection: http.client.HTTPSConnection | None = None
 
-    def call(
-        self, method: str, path: str, content: Any = None, *, kind: str = "application/json"
-    ) -> Reply:
+    def call(self, method: str, path: str, content: Any = None, *, kind: str = JSON) -> Reply:
         """`content` is sent as JSON, or as it is if it is bytes."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         try:

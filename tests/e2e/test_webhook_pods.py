@@ -13,15 +13,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
 from casaba.policy.convert import wants_conversion
 from casaba.settings.conversion import ConversionSettings
 from casaba.simulation.api_server.requests import copied
 from tests.cluster.bed import Bed
 from tests.cluster.waiting import wait_until
-from tests.e2e.plain_api import Reply
+from tests.e2e.plain_api import JSON, MERGE, STRATEGIC_MERGE, Reply
 from tests.e2e.webhook_site import WebhookSite, webhook_site
+from tests.e2e.workloads import DRIVER
 from tests.unit.policy.convert.cases import Case
 from tests.unit.policy.convert.pods import PLAIN, gpu, pod, uses
 from tests.unit.policy.convert.test_any_pod import good_pods, spoilt_pods
@@ -285,6 +287,44 @@ def _tells_of_quota(site: WebhookSite) -> bool:
     )
 
 
+# -- Claims of people's own -----------------------------------------------------------------
+
+
+def one_card(amounts: Object, **devices: Any) -> Object:
+    """A claim's spec of one request."""
+    exactly = {"deviceClassName": DRIVER, "capacity": {"requests": amounts}}
+    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}], **devices}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "refusal", "warning"),
+    [
+        (one_card({"cores": 50, "memory": "10Gi"}), "", ""),
+        (one_card({"cores": 50, "memory": "900Gi"}), "", "900Gi is more than any card has"),
+        (
+            one_card(
+                {"cores": 50, "memory": "1Gi"}, constraints=[{"matchAttribute": f"{DRIVER}/uid"}]
+            ),
+            "constraints[0].matchAttribute: no card has the attribute",
+            "",
+        ),
+    ],
+    ids=["good", "larger-than-all", "impossible"],
+)
+@pytest.mark.parametrize("kind", ["resourceclaims", "resourceclaimtemplates"])
+def test_claims_are_judged_by_the_webhook_too(
+    site: WebhookSite, kind: str, spec: Object, refusal: str, warning: str
+) -> None:
+    path = site.templates().replace("resourceclaimtemplates", kind)
+    body = {"spec": spec} if kind == "resourceclaims" else {"spec": {"spec": spec}}
+    body = {"metadata": {"name": "own"}, **body}
+    reply = site.api.call("POST", f"{path}?dryRun=All", body)
+    assert reply.status == (422 if refusal else 201), reply
+    assert refusal in reply.message
+    assert bool(warning) == bool(reply.warnings)
+    assert warning in " ".join(reply.warnings)
+
+
 # -- Whatever comes --------------------------------------------------------------------------
 
 
@@ -293,7 +333,7 @@ def check_answer(reply: Reply) -> None:
     assert reply.status < 500, reply
     assert "failed calling webhook" not in reply.message
     assert "can't be made" not in reply.message, "the template is not as the API server wants it"
-    if reply.status == 201:
+    if reply.status in (200, 201):
         assert not wants_conversion(reply.body, SETTINGS)
 
 
@@ -318,11 +358,72 @@ def test_any_good_pod_is_stored(
     assert set(uses(reply.body)) == set(wanted)
 
 
+@pytest.fixture
+def held(site: WebhookSite) -> Iterator[str]:
+    """A converted pod of the table's name, which updates are for."""
+    reply = site.create_pod(held_pod("pod"))
+    assert reply.status == 201, reply
+    path = site.pods("pod")
+    yield path
+    site.api.call("DELETE", f"{path}?gracePeriodSeconds=0")
+
+
+updates = settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@updates
+@given(spoilt_pods(), st.sampled_from([("PUT", JSON), ("PATCH", MERGE)]))
+def test_any_update_is_stored_or_refused(
+    site: WebhookSite, held: str, spoilt: tuple[Object, Case], way: tuple[str, str]
+) -> None:
+    (document, _), (method, kind) = spoilt, way
+    reply = site.api.call(method, f"{held}?dryRun=All", document, kind=kind)
+    event(str(reply.status))
+    check_answer(reply)
+
+
+def some_of(right: Any, *others: Any) -> st.SearchStrategy[Any]:
+    """The amount that the pod was made with, mostly; None takes it away."""
+    return st.sampled_from([right, str(right), right, None, *others])
+
+
+amounts = st.fixed_dictionaries(
+    {},
+    optional={
+        "nvidia.com/gpu": some_of(1, 2, "1000m", "x", -1),
+        "nvidia.com/gpumem": some_of(10240, "10.24k", "10Ki", "10Gi"),
+        "nvidia.com/gpucores": some_of(50, "0.5", 101),
+        "nvidia.com/priority": some_of(None, 1),
+    },
+)
+
+
+@updates
+@given(amounts, amounts)
+def test_any_amounts_applied_again_change_nothing(
+    site: WebhookSite, held: str, limits: Object, requests: Object
+) -> None:
+    """What kubectl sends for them; None takes one away."""
+    container = {"name": "main", "resources": {"limits": limits, "requests": requests}}
+    patch = {"spec": {"containers": [container]}}
+    reply = site.api.call("PATCH", f"{held}?dryRun=All", patch, kind=STRATEGIC_MERGE)
+    event(str(reply.status))
+    check_answer(reply)
+    if reply.status == 200:
+        assert reply.body["spec"] == site.api.call("GET", held).body["spec"]
+
+
 def many_containers(count: int, container: Object) -> Object:
+    """A pod of so many."""
     return pod(spec={"containers": [{"name": f"c-{n}", **container} for n in range(count)]})
 
 
 def large_pod(size_bytes: int) -> Object:
+    """A pod of about that size."""
     return held_pod("large", annotations={"a": "x" * size_bytes})
 
 

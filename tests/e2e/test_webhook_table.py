@@ -74,7 +74,7 @@ CASES_IN_ORDER = sorted((it for it in CASES if it.name not in READ_OTHERWISE), k
 @pytest.fixture(scope="module")
 def site(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookSite]:
     """No cards but the cases' own."""
-    nodes = [node for node in bed.nodes if node.settings.cards]
+    nodes = [node for node in bed.nodes if node.pid("agent") is not None]
     with webhook_site(bed, tmp_path_factory.mktemp("webhook"), PODS_NAMESPACE) as site:
         try:
             for node in nodes:

@@ -118,7 +118,7 @@ class WebhookSite:
     settings: ConversionSettings | None = None
     """What the webhook runs with."""
     _webhook: Program | None = None
-    _calls: str = ""
+    _calls: str = field(default="", repr=False)
 
     @property
     def webhook(self) -> Program:

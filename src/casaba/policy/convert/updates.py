@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from casaba.errors import InvalidInput
 from casaba.model.quantity import quantity
-from casaba.policy.convert.amounts import Amount, amounts, asks_for
+from casaba.policy.convert.amounts import amounts, asks_for
 from casaba.policy.convert.claim_spec import is_template_name
 from casaba.policy.convert.conversion import Conversion
 from casaba.policy.convert.patches import DRA_LABEL, Record, recorded, resources_patch
@@ -71,20 +71,23 @@ def _lost_claims(
 
 
 def _check_same(container: Container, record: Record, settings: ConversionSettings) -> None:
-    asked = amounts(container, settings.resources)
+    """What is missing now may only not have been named; without a record nothing is known."""
     made_with = record.get(container.name, {})
-    for name, text in made_with.items():
-        if name in asked and _differs(asked[name], text):
+    if not (values := _values(made_with)):
+        return
+    for name, amount in amounts(container, settings.resources).items():
+        if amount.value != values.get(name):
+            before = f"with {made_with[name]}" if name in made_with else "without it"
             raise PodRefused(
-                f"{described(container)}: {name}: {asked[name].text} is asked for, but the pod was "
-                f"made with {text}, and resources of a pod can't be changed; delete the pod and "
+                f"{described(container)}: {name}: {amount.text} is asked for, but the pod was "
+                f"made {before}, and resources of a pod can't be changed; delete the pod and "
                 "create it anew"
             )
 
 
-def _differs(asked: Amount, text: str) -> bool:
+def _values(texts: Mapping[str, str]) -> Mapping[str, int]:
     """Amounts are compared, not texts; a record that was spoilt says nothing."""
     try:
-        return quantity(text).value() != asked.value
+        return {name: quantity(text).value() for name, text in texts.items()}
     except InvalidInput:
-        return False
+        return {}

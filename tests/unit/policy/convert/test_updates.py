@@ -40,6 +40,18 @@ def test_changed_amounts_are_refused() -> None:
         strip_update(STORED, applied(gpu=1, gpumem=20480), SETTINGS)
 
 
+def test_amounts_that_were_not_asked_for_before_are_refused() -> None:
+    new = applied(gpu=1, gpumem=10240, gpucores=50, priority=0)
+    with pytest.raises(PodRefused, match="priority: 0 is asked for, but the pod was made without"):
+        strip_update(STORED, new, SETTINGS)
+
+
+def test_amounts_that_are_not_named_again_are_no_change() -> None:
+    """A patch may name but one of them, and what it leaves out is not there to be seen."""
+    new = applied(gpumem=10240)
+    assert patched(new, strip_update(STORED, new, SETTINGS)) == STORED
+
+
 def test_claims_of_the_users_own_are_not_given_back() -> None:
     """Only the list as a whole comes from the manifest, and what is not ours is theirs."""
     main = gpu(1, mem=1024)
