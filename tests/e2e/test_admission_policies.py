@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
 from casaba.policy.admit import judge_claim
 from tests.cluster.bed import Bed
-from tests.cluster.helm import helm
 from tests.cluster.waiting import wait_until
+from tests.e2e.charts import rendered
 from tests.e2e.workloads import DRIVER, claim, slices, wait_for_slice
 
-CHART = Path(__file__).parents[2] / "charts" / "casaba"
-TEMPLATES = ("templates/admission/node-agent.yaml", "templates/admission/claims.yaml")
+TEMPLATES = ("admission/node-agent.yaml", "admission/claims.yaml")
 NAMESPACE = "policy-test"
 AGENT = "hami-dra-driver-service-account"
 OTHER = "somebody"
@@ -49,11 +47,7 @@ class Cluster(NamedTuple):
 @pytest.fixture(scope="module")
 def policies() -> list[Object]:
     """What Helm makes of the templates."""
-    shown = [f"--show-only={template}" for template in TEMPLATES]
-    command = [str(helm()), "template", "casaba", str(CHART), f"--namespace={NAMESPACE}", *shown]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
+    return rendered(NAMESPACE, *TEMPLATES)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from casaba.settings.conversion import ConversionSettings
 from casaba.simulation.api_server.requests import copied
 from tests.cluster.bed import Bed
 from tests.cluster.waiting import wait_until
+from tests.component.webhook.certificates import Authority
 from tests.e2e.plain_api import JSON, MERGE, STRATEGIC_MERGE, Reply
 from tests.e2e.webhook_site import WebhookSite, webhook_site
 from tests.e2e.workloads import DRIVER
@@ -445,6 +447,26 @@ def test_what_is_too_much_or_nothing_at_all(
     reply = site.create_pod(content, dry_run=True)
     check_answer(reply)
     assert reply.status == status, reply.message
+
+
+def test_a_pair_that_does_not_match_leaves_the_one_before(site: WebhookSite) -> None:
+    """And an authority that ran out is told, while pods are still converted."""
+
+    def convert() -> None:
+        reply = site.create_pod(held_pod("served"), dry_run=True)
+        assert uses(reply.body) == {"main": "main"}, reply
+
+    good, webhook = site.authority.pair(), site.webhook
+    site.volume.put(replace(good, key=site.authority.pair().key), site.authority.pem)
+    webhook.wait_for("certificate.refused")
+    convert()
+    site.volume.put(good, Authority(ends_in_s=2).pem)
+    webhook.wait_for("webhook.not_ready", reason="the certificate's authority has expired")
+    convert()
+    ready = len(webhook.events("webhook.ready"))
+    site.volume.put(site.authority.pair(), site.authority.pem)
+    webhook.wait_for("webhook.ready", ready + 1)
+    convert()
 
 
 def test_no_review_was_a_fault_of_ours(site: WebhookSite) -> None:

@@ -98,6 +98,7 @@ class World:
         """Let it be so, and the webhook know."""
         if self._is == (settings, facts):
             return
+        self._is = None
         self.forget()
         for node, cards in groupby(sorted(facts.cards, key=lambda it: it.node), lambda it: it.node):
             self._make(SLICES, _slice(node, list(cards)))

@@ -33,6 +33,8 @@ NAMESPACE = "casaba-webhook-test"
 WEBHOOK_PORT = 9443
 _METRICS_PORTS = {"webhook": 9444, "controller": 9445}
 
+_QUICK = ("--drain=0", "--certificate-check=0.2")
+
 READY_TIMEOUT_S = 60.0
 GONE_TIMEOUT_S = 60.0
 
@@ -78,17 +80,18 @@ class Program:
         """End it in order."""
         processes.stop(self.daemon)
 
-    def events(self, name: str) -> list[Object]:
-        """Lines of this name that it logged since its start."""
+    def events(self, name: str, **fields: Any) -> list[Object]:
+        """Lines of this name, and with these fields, that it logged since its start."""
         lines = (_line(text) for text in self._log()[self._read :].splitlines())
-        return [line for line in lines if line.get("event") == name]
+        wanted = {"event": name, **fields}.items()
+        return [line for line in lines if wanted <= line.items()]
 
-    def wait_for(self, name: str, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Until it has logged this."""
+    def wait_for(self, name: str, count: int = 1, **fields: Any) -> None:
+        """Until it has logged this so often."""
         wait_until(
             f"{self.daemon.name} says {name}",
-            lambda: bool(self.events(name)),
-            timeout_s,
+            lambda: len(self.events(name, **fields)) >= count,
+            READY_TIMEOUT_S,
             still_worth_it=lambda: processes.require_running(self.daemon),
             explain=lambda: processes.log_tail(self.daemon.log),
         )
@@ -119,6 +122,10 @@ class WebhookSite:
     """What the webhook runs with."""
     _webhook: Program | None = None
     _calls: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        self.volume = SecretVolume(self.folder / "tls")
+        """What the webhook serves with."""
 
     @property
     def webhook(self) -> Program:
@@ -193,10 +200,9 @@ class WebhookSite:
         )
 
     def _tls(self) -> Sequence[str]:
-        volume = SecretVolume(self.folder / "tls")
-        if not volume.folder.exists():
-            volume.put(self.authority.pair(), self.authority.pem)
-        return (f"--certificate-dir={volume.folder}", f"--address={LOOPBACK}:{WEBHOOK_PORT}")
+        if not self.volume.folder.exists():
+            self.volume.put(self.authority.pair(), self.authority.pem)
+        return (f"--certificate-dir={self.volume.folder}", f"--address={LOOPBACK}:{WEBHOOK_PORT}")
 
     def _program(self, name: str, arguments: Sequence[str], more: Sequence[str]) -> Program:
         """The last of a flag's values counts, so ours come after the chart's."""
@@ -205,7 +211,7 @@ class WebhookSite:
         own = [
             f"--kubeconfig={self.folder / name}",
             f"--metrics-address={LOOPBACK}:{_METRICS_PORTS[name]}",
-            *(["--drain=0"] if name == "webhook" else []),
+            *(_QUICK if name == "webhook" else []),
         ]
         entering = network.entering(settings.network_namespace(CLOUD))
         command = [*entering, casaba, *arguments, *more, *own]
