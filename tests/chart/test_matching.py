@@ -26,7 +26,7 @@ def limits(**amounts: str) -> Object:
 
 def pod(*containers: Object, **spec: Any) -> Object:
     named = [{"name": f"c{i}", "image": "i", **c} for i, c in enumerate(containers)]
-    return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": named, **spec}}
+    return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": named} | spec}
 
 
 PLAIN: Object = {}
@@ -53,6 +53,13 @@ PODS: list[tuple[str, Object, bool]] = [
     ("MIG", pod({"resources": {"limits": {"nvidia.com/mig-1g.5gb": "1"}}}), False),
     ("claims", pod({"resources": {"claims": [{"name": "gpu"}]}}), False),
     ("plain init containers", pod(PLAIN, initContainers=[{"name": "i"}]), False),
+    ("no containers", pod() | {"spec": {"containers": None}}, False),
+    ("no list of containers", pod() | {"spec": {}}, False),
+    (
+        "no containers but an init container",
+        pod(initContainers=[{"name": "i", **limits(gpu="1")}], containers=None),
+        True,
+    ),
     ("no init containers", pod(PLAIN, initContainers=[]), False),
     ("plain pod resources", pod(PLAIN, resources={"limits": {"cpu": "1"}}), False),
     ("many containers", pod(*[{"resources": {"limits": {"cpu": "1"}}}] * 500), False),

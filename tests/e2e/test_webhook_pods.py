@@ -334,6 +334,7 @@ def check_answer(reply: Reply) -> None:
     """Stored as it has to be, or refused with the fault of who sent it."""
     assert reply.status < 500, reply
     assert "failed calling webhook" not in reply.message
+    assert "resulted in error" not in reply.message, "a condition must hold for any pod or not"
     assert "can't be made" not in reply.message, "the template is not as the API server wants it"
     if reply.status in (200, 201):
         assert not wants_conversion(reply.body, SETTINGS)
@@ -438,8 +439,19 @@ def large_pod(size_bytes: int) -> Object:
         (b"\x00\xff", 400),
         (many_containers(5000, gpu(1, mem=1)), 422),
         (many_containers(5000, PLAIN), 201),
+        (pod(spec={"containers": None}), 422),
+        (pod(spec={"containers": None, "initContainers": [{"name": "i", **HALF}]}), 422),
     ],
-    ids=["5-MiB", "2-MiB", "no-utf8-inside", "no-json", "5000-with-cards", "5000-without"],
+    ids=[
+        "5-MiB",
+        "2-MiB",
+        "no-utf8-inside",
+        "no-json",
+        "5000-with-cards",
+        "5000-without",
+        "none",
+        "no-app",
+    ],
 )
 def test_what_is_too_much_or_nothing_at_all(
     site: WebhookSite, content: Object | bytes, status: int

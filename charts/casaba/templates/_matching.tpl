@@ -1,6 +1,7 @@
 {{/*
 Conditions by which the API server leaves everything else alone. Nothing that a pod or claim can
-hold makes them fail: a failing condition would count as an outage of the webhook.
+hold makes them fail: a failing condition would count as an outage of the webhook. What the API
+server does not leave out when it is empty is null: the containers of a pod.
 */}}
 
 {{/* A CEL list of the classic resources. */}}
@@ -22,7 +23,7 @@ has({{ index . 0 }}.resources) && {{ index . 1 }}.exists(r, (has({{ index . 0 }}
 
 {{- define "casaba.podMatches" -}}
 {{- $resources := include "casaba.resources" . -}}
-object.spec.containers.exists(c, {{ include "casaba.names" (list "c" $resources) }}) ||
+(has(object.spec.containers) && object.spec.containers != null && object.spec.containers.exists(c, {{ include "casaba.names" (list "c" $resources) }})) ||
 (has(object.spec.initContainers) && object.spec.initContainers.exists(c, {{ include "casaba.names" (list "c" $resources) }})) ||
 ({{ include "casaba.names" (list "object.spec" $resources) }})
 {{- end }}
