@@ -160,6 +160,8 @@ def _drop_old(folder: Path, name: str) -> None:
     for file in found[:-_KEPT_ARCHIVES]:
         file.unlink()
     if len(_buildah("images", "--all", "--quiet").split()) > _KEPT_LAYERS:
+        # Builds that were killed left containers, which hold layers; nobody else builds now.
+        _buildah("rm", "--all")
         _buildah("rmi", "--prune")
 
 
