@@ -69,12 +69,13 @@ def key(name: str) -> str:
 def _cached(name: str) -> Path:
     folder = cache_folder() / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / f"{name}.lock"), locked(folder / "buildah.lock"):
-        archive = folder / f"{name}-{key(name)}.tar"
+    archive = folder / f"{name}-{key(name)}.tar"
+    with locked(folder / f"{name}.lock"):
         if not archive.exists():
-            packages.install_missing(_PROGRAMS)
-            _build(name, archive)
-            _drop_old(folder, name)
+            with locked(folder / "buildah.lock"):
+                packages.install_missing(_PROGRAMS)
+                _build(name, archive)
+                _drop_old(folder, name)
         archive.touch()
     return archive
 
