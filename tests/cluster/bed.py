@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import socket
 import subprocess
@@ -36,6 +37,7 @@ from tests.cluster.waiting import wait_until
 _API_TIMEOUT_S = 60.0
 _READY_TIMEOUT_S = 60.0
 _CARDS_TIMEOUT_S = 30.0
+_PLUGIN_TIMEOUT_S = 60.0
 _CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _GPU_LABELS = {"gpu": "on", "apps.openyurt.io/nodepool": "worker"}
 _PLAIN_LABELS = {"apps.openyurt.io/nodepool": "worker"}
@@ -134,6 +136,45 @@ class Bed:
         if check and done.returncode:
             raise BedError(f"`helm {' '.join(arguments)}` failed: {done.stderr.strip()}")
         return done
+
+    def replace_control_plane(
+        self, flags: Sequence[str] = (), *, api_server: Path | None = None
+    ) -> None:
+        """API server and scheduler with more flags, or another API server; called with nothing,
+        those that the bed was started with.
+
+        What is stored stays; kubelets and controllers find the new ones by themselves.
+        """
+        other = {"kube-apiserver": api_server} if api_server else {}
+        programs = Programs({**self.programs.paths, **other})
+        control_plane.replace_api_server_and_scheduler(self.settings, programs, flags)
+        _wait_for_api(self)
+
+    @contextmanager
+    def device_plugin(self, node: str, resource: str) -> Iterator[None]:
+        """A node that offers a device of this resource through a device plugin, for a while."""
+        offering = self.node(node)
+        offering.start_device_plugin(resource)
+        try:
+            wait_until(
+                f"{node} has {resource}",
+                lambda: resource in self._capacity(node),
+                _PLUGIN_TIMEOUT_S,
+                explain=self.log_tails,
+            )
+            yield
+        finally:
+            offering.stop_device_plugin()
+            self._forget_resource(node, resource)
+
+    def _capacity(self, node: str) -> dict[str, str]:
+        found = self.api.object(f"/api/v1/nodes/{node}") or {"status": {}}
+        return dict(found["status"].get("capacity", {}))
+
+    def _forget_resource(self, node: str, resource: str) -> None:
+        """The API server's Node keeps what its kubelet no longer tells of."""
+        gone = json.dumps({"status": dict.fromkeys(("capacity", "allocatable"), {resource: None})})
+        self.kubectl("patch", "node", node, "--subresource=status", "--type=merge", f"-p={gone}")
 
     def load_images(self, archives: Sequence[Path]) -> None:
         """Put docker-archives into the image store of every node."""

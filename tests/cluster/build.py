@@ -53,6 +53,7 @@ class Family:
         programs: names of the programs that must be there after the steps.
         module: module whose version is stamped into them.
         stamps: linker variables to set; `{version}`, `{major}` and `{minor}` are filled in.
+        sources: folder of its go.mod, where it is not called like the family.
     """
 
     name: str
@@ -60,19 +61,31 @@ class Family:
     steps: tuple[Step, ...]
     module: str = ""
     stamps: Mapping[str, str] = field(default_factory=dict)
+    sources: str = field(default="", repr=False)  # keys are over what repr tells
+
+    @property
+    def modules(self) -> Path:
+        """The folder of its go.mod."""
+        return MODULES / (self.sources or self.name)
 
 
-def _kubernetes_stamps() -> dict[str, str]:
+def _kubernetes_stamps(
+    version: str = "{version}", major: str = "{major}", minor: str = "{minor}"
+) -> dict[str, str]:
     # Unstamped binaries call themselves v0.0.0-master and fail every client's version check.
     values = {
-        "gitVersion": "v{version}",
-        "gitMajor": "{major}",
-        "gitMinor": "{minor}",
+        "gitVersion": f"v{version}",
+        "gitMajor": major,
+        "gitMinor": minor,
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",
     }
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
     return {f"{package}.{name}": value for package in packages for name, value in values.items()}
+
+
+OLD_KUBERNETES = "1.33.9"
+"""The last minor release without resource.k8s.io/v1."""
 
 
 FAMILIES: dict[str, Family] = {
@@ -120,6 +133,16 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+_OLD_API_SERVER = Family(
+    "kubernetes-old",
+    ("kube-apiserver",),
+    (Step("k8s.io/kubernetes/cmd/kube-apiserver"),),
+    module="k8s.io/kubernetes",
+    stamps=_kubernetes_stamps(OLD_KUBERNETES, "1", "33"),
+    sources="kubernetes",
+)
+
+
 @dataclass(frozen=True)
 class Programs:
     """Where each built program lies."""
@@ -157,11 +180,22 @@ def build(names: Sequence[str] = tuple(FAMILIES)) -> Programs:
     return Programs(paths)
 
 
+def old_api_server() -> Path:
+    """An API server that takes itself for `OLD_KUBERNETES` and serves what that one did.
+
+    Kubernetes derives the APIs and gates that it has from the version that is linked in, so this
+    is the bed's own API server, linked anew.
+
+    Raises:
+        BedError: Go is missing, or the build failed.
+    """
+    return _built(_OLD_API_SERVER) / "kube-apiserver"
+
+
 def family_key(family: Family, go_version: str) -> str:
     """12 hex digits over all that decides what the build of `family` makes."""
-    modules = MODULES / family.name
     told = repr((family, _SHARED_FLAGS, _STRIP, go_version)).encode()
-    content = [(modules / file).read_bytes() for file in ("go.mod", "go.sum")]
+    content = [(family.modules / file).read_bytes() for file in ("go.mod", "go.sum")]
     return hashlib.sha256(b"\0".join([told, *content])).hexdigest()[:12]
 
 
@@ -198,12 +232,12 @@ def _go_build(family: Family, step: Step, folder: Path) -> None:
         command += ["-tags", ",".join(step.tags)]
     command += ["-o", str(folder / step.output) if step.output else f"{folder}/", step.packages]
     done = subprocess.run(
-        command, cwd=MODULES / family.name, env=_go_environment(step.cgo), check=False
+        command, cwd=family.modules, env=_go_environment(step.cgo), check=False
     )
     if done.returncode:
         raise BedError(
             f"building {family.name} failed (go build exited {done.returncode}); its messages are"
-            f" above, the module is {MODULES / family.name}"
+            f" above, the module is {family.modules}"
         )
 
 
@@ -233,10 +267,10 @@ def _stamp_flags(family: Family) -> str:
 
 def _module_version(family: Family) -> str:
     """The version of the family's module in its go.mod, without the leading v."""
-    text = (MODULES / family.name / "go.mod").read_text()
+    text = (family.modules / "go.mod").read_text()
     found = re.search(rf"^\s*{re.escape(family.module)} v(\S+)", text, re.MULTILINE)
     if found is None:
-        raise BedError(f"{MODULES / family.name / 'go.mod'} does not require {family.module}")
+        raise BedError(f"{family.modules / 'go.mod'} does not require {family.module}")
     return found.group(1)
 
 

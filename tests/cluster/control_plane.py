@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -75,6 +77,15 @@ def restart_api_server(settings: BedSettings, programs: Programs) -> None:
     """End the API server and start it again; it needs a few seconds until it answers."""
     processes.stop(_api_server(settings, programs))
     processes.start(_api_server(settings, programs))
+
+
+def replace_api_server_and_scheduler(
+    settings: BedSettings, programs: Programs, flags: Sequence[str]
+) -> None:
+    """Start both anew with more flags; the API server needs a few seconds until it answers."""
+    for daemon in (_api_server(settings, programs), _scheduler(settings, programs)):
+        processes.stop(daemon, signal.SIGKILL)  # asked, the API server waits for its watchers
+        processes.start(dataclasses.replace(daemon, argv=[*daemon.argv, *flags]))
 
 
 def start_controllers(settings: BedSettings, programs: Programs) -> None:

@@ -7,6 +7,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.cluster import (
     certificates,
     cgroups,
     control_plane,
+    device_plugin,
     driver_root,
     images,
     mounts,
@@ -31,6 +33,8 @@ from tests.cluster.settings import BedSettings, NodeSettings
 from tests.cluster.waiting import wait_until
 
 DAEMONS = ("containerd", "kubelet", "agent")
+_DEVICE_PLUGIN = "device-plugin"
+_REPOSITORY = Path(__file__).parents[2]
 _CONTAINERD_TIMEOUT_S = 30.0
 # A server closes its sockets on SIGTERM before it ends; an agent may wait for calls in flight.
 _STOP_TIMEOUT_S = 15.0
@@ -107,6 +111,19 @@ class Node:
         """Mount the driver root again, as a new container of the operator's does."""
         root = str(self.path(mounts.DRIVER_ROOT))
         self.run_in_namespaces(["/bin/mount", "-n", "--bind", root, mounts.DRIVER_ROOT])
+
+    # -- a device plugin that offers cards
+
+    def start_device_plugin(self, resource: str) -> None:
+        """Have the kubelet told, through its own socket, of a device of this resource."""
+        processes.start(self._daemon(_DEVICE_PLUGIN, resource))
+
+    def stop_device_plugin(self) -> None:
+        """End the plugin and have the kubelet forget it, for which it else takes minutes."""
+        self.stop(_DEVICE_PLUGIN)
+        self.stop("kubelet")
+        self.path(device_plugin.CHECKPOINT).unlink(missing_ok=True)
+        self.start("kubelet")
 
     # -- daemons and programs
 
@@ -202,17 +219,19 @@ class Node:
             kubeconfig = etc / f"{name}.kubeconfig"
             certificates.write_kubeconfig(kubeconfig, control_plane.API_URL, authority, identity)
 
-    def _daemon(self, name: str) -> Daemon:
+    def _daemon(self, name: str, *arguments: str) -> Daemon:
         commands = {
             "containerd": self._containerd_command(),
             "kubelet": self._kubelet_command(),
             "agent": agent_command(self.bed, self.settings, self.programs),
+            _DEVICE_PLUGIN: [sys.executable, "-P", "-m", device_plugin.__name__],
         }
         return Daemon(
             name,
-            [*self._entering(), *commands[name]],
+            [*self._entering(), *commands[name], *arguments],
             self.folder / "daemons",
             f"{self.bed.cgroup(self.name)}/daemons",
+            {"PYTHONPATH": str(_REPOSITORY)} if name == _DEVICE_PLUGIN else {},
         )
 
     def _containerd_command(self) -> list[str]:
