@@ -42,7 +42,7 @@ def _has_signs(console: CommandConsole) -> bool:
     return True
 
 
-def print_lines(found: tuple[Finding, ...]) -> None:
+def print_problems(found: tuple[Finding, ...]) -> None:
     """A line each, never broken: others show them, such as Helm."""
     console = CommandConsole(soft_wrap=True)
     for finding in found:
