@@ -173,7 +173,8 @@ class Bed:
 
     def _forget_resource(self, node: str, resource: str) -> None:
         """The API server's Node keeps what its kubelet no longer tells of."""
-        gone = json.dumps({"status": dict.fromkeys(("capacity", "allocatable"), {resource: None})})
+        status = {part: {resource: None} for part in ("capacity", "allocatable")}
+        gone = json.dumps({"status": status})
         self.kubectl("patch", "node", node, "--subresource=status", "--type=merge", f"-p={gone}")
 
     def load_images(self, archives: Sequence[Path]) -> None:

@@ -231,9 +231,7 @@ def _go_build(family: Family, step: Step, folder: Path) -> None:
     if step.tags:
         command += ["-tags", ",".join(step.tags)]
     command += ["-o", str(folder / step.output) if step.output else f"{folder}/", step.packages]
-    done = subprocess.run(
-        command, cwd=family.modules, env=_go_environment(step.cgo), check=False
-    )
+    done = subprocess.run(command, cwd=family.modules, env=_go_environment(step.cgo), check=False)
     if done.returncode:
         raise BedError(
             f"building {family.name} failed (go build exited {done.returncode}); its messages are"

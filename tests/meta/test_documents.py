@@ -18,9 +18,9 @@ from casaba.cli import COMMANDS
 from casaba.errors import InvalidInput
 from casaba.model.quantity import parse
 from casaba.policy.convert import card_choice, environment, scheduling_wishes
-from casaba.policy.diagnosis.cluster import CLUSTER_CHECKS, PREINSTALL_CHECKS
-from casaba.policy.diagnosis.host import HOST_CHECKS
-from casaba.policy.diagnosis.uninstall import uninstall_checks
+from casaba.policy.diagnosis.cluster.tables import CLUSTER_CHECKS, PREINSTALL_CHECKS
+from casaba.policy.diagnosis.cluster.uninstall import uninstall_checks
+from casaba.policy.diagnosis.host.tables import HOST_CHECKS
 from casaba.settings.conversion import ConversionSettings
 from tests.meta.pages import CLASSIC_PODS, PAGES, REFERENCE, ROOT, SOURCE, chapter, names, tables
 

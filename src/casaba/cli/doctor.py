@@ -1,6 +1,7 @@
 """`casaba doctor`: what is wrong with this cluster or node, and what to do."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -56,6 +57,7 @@ def _with_node_named(arguments: Sequence[str]) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run; returns the exit code."""
+    logging.getLogger("casaba").addHandler(logging.NullHandler())  # findings tell all there is
     codes: list[int] = []
 
     def parse_and_run() -> None:

@@ -1,7 +1,7 @@
 """Findings for a person's eyes: a short table, and for each ✘ what to do; and for programs."""
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from casaba.cli.console import CommandConsole
 from casaba.policy.diagnosis import Finding, State, exit_code
@@ -43,31 +43,44 @@ def _has_signs(console: CommandConsole) -> bool:
 
 
 def print_problems(found: tuple[Finding, ...]) -> None:
-    """A line each, never broken: others show them, such as Helm."""
+    """A line for each that is not well, never broken: others show them, such as Helm."""
     console = CommandConsole(soft_wrap=True)
     for finding in found:
-        advice = f". {finding.advice[:1].upper()}{finding.advice[1:]}" if finding.advice else ""
-        text = escape(f"{finding.title}: {finding.seen}{advice}")
-        console.print(f"{_sign(console, finding.state)} {text}", highlight=False)
+        if finding.state in _ADVISED:
+            advice = f". {finding.advice[:1].upper()}{finding.advice[1:]}" if finding.advice else ""
+            text = escape(f"{finding.title}: {finding.seen}{advice}")
+            console.print(f"{_sign(console, finding.state)} {text}", highlight=False)
     console.print(_summary(found), highlight=False)
 
 
 def print_table(scope: str, found: tuple[Finding, ...]) -> None:
     """For people at a terminal: what was found, then what to do."""
     console = CommandConsole()
-    table = Table("", scope, "", box=None, show_edge=False, pad_edge=False)
+    table = Table("", scope, Column(overflow="fold"), box=None, show_edge=False, pad_edge=False)
     for finding in found:
         table.add_row(_sign(console, finding.state), escape(finding.title), escape(finding.seen))
     console.print(table, highlight=False)
-    advised = [finding for finding in found if finding.advice and finding.state != "ok"]
-    if advised:
-        console.print("\n[bold]what to do[/bold]", highlight=False)
-        rows = Table(box=None, show_header=False, show_edge=False, pad_edge=False)
-        for finding in advised:
-            title = escape(finding.title)
-            rows.add_row(_sign(console, finding.state), title, escape(finding.advice))
-        console.print(rows, highlight=False)
+    _print_advice(console, [one for one in found if one.advice and one.state in _ADVISED])
     console.print(f"\n{_summary(found)}", highlight=False)
+
+
+def _print_advice(console: CommandConsole, advised: list[Finding]) -> None:
+    if not advised:
+        return
+    console.print("\n[bold]what to do[/bold]", highlight=False)
+    rows = Table(
+        "",
+        "",
+        Column(overflow="fold"),
+        box=None,
+        show_header=False,
+        show_edge=False,
+        pad_edge=False,
+    )
+    for finding in advised:
+        sign = _sign(console, finding.state)
+        rows.add_row(sign, escape(finding.title), escape(finding.advice))
+    console.print(rows, highlight=False)
 
 
 _SUMMARIES: tuple[tuple[State, str], ...] = (
@@ -75,9 +88,11 @@ _SUMMARIES: tuple[tuple[State, str], ...] = (
     ("warning", "to look at"),
     ("unknown", "not looked at"),
 )
+_ADVISED = tuple(state for state, _ in _SUMMARIES)
 
 
 def _summary(found: tuple[Finding, ...]) -> str:
     counts = {state: sum(finding.state == state for finding in found) for state, _ in _SUMMARIES}
     told = [f"{counts[state]} {words}" for state, words in _SUMMARIES if counts[state]]
-    return ", ".join(told) or "all is well"
+    well = sum(finding.state == "ok" for finding in found)
+    return ", ".join([*told, f"{well} well"]) if told else f"all {well} checks are well"

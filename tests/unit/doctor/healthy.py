@@ -13,7 +13,14 @@ from cryptography.x509.oid import NameOID
 
 from casaba.model.ids import NodeName
 from casaba.model.node_use import NodeUse
-from casaba.policy.diagnosis.host_observations import (
+from casaba.policy.diagnosis.cluster.observations import (
+    AgentMetrics,
+    Canary,
+    ClusterObservations,
+    Trial,
+    Webhooks,
+)
+from casaba.policy.diagnosis.host.observations import (
     CdiSeen,
     CheckpointSeen,
     DriverSeen,
@@ -24,13 +31,6 @@ from casaba.policy.diagnosis.host_observations import (
     RoomSeen,
     RuntimeSeen,
     ToolkitSeen,
-)
-from casaba.policy.diagnosis.observations import (
-    AgentMetrics,
-    Canary,
-    ClusterObservations,
-    Trial,
-    Webhooks,
 )
 from casaba.policy.slices import slice_spec
 from casaba.settings.host_paths import DRIVER_NAME

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casaba.policy.diagnosis import Finding, Unseen, exit_code
-from casaba.policy.diagnosis.cluster import (
+from casaba.policy.diagnosis.cluster.observations import AgentMetrics, Canary, Trial, Webhooks
+from casaba.policy.diagnosis.cluster.tables import (
     CLUSTER_CHECKS,
     PREINSTALL_CHECKS,
     diagnose_cluster,
     diagnose_preinstall,
     diagnose_uninstall,
 )
-from casaba.policy.diagnosis.observations import AgentMetrics, Canary, Trial, Webhooks
 from casaba.settings.host_paths import DRIVER_NAME
 from tests.unit.doctor import healthy
 from tests.unit.doctor.healthy import CLUSTER, NOW_S, device_class, event, node, pod, webhooks
@@ -51,6 +51,13 @@ NO_WEBHOOK: dict[str, Any] = {
     "webhooks": Webhooks(mutating=(), validating=()),
     "pods": (pod("node-agent", "agent-1"),),
 }
+LENIENT_CHECKS = replace(webhooks(), validating=webhooks(policy="Ignore").validating)
+NOTHING: dict[str, Any] = {
+    "webhooks": Webhooks(mutating=(), validating=()),
+    "pods": (),
+    "slices": (),
+    "classes": (device_class("other"),),
+}
 INJECTED = webhooks(annotations={"cert-manager.io/inject-ca-from": "hami-system/x"})
 
 
@@ -77,7 +84,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "cluster.gate",
         {"canary": Canary(dropped=("spec.devices[0].x",))},
         "wrong",
-        "spec.devices[0].x",
+        "DRAConsumableCapacity is off: the API server drops x",
     ),
     ("cluster.gate", {"canary": Canary(refusal="no (422)")}, "unknown", "no (422)"),
     ("cluster.scheduler-gate", {"schedulers": (OFF_FLAG,)}, "wrong", "kube-scheduler-a"),
@@ -85,9 +92,9 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("cluster.scheduler-gate", {"version": V134, "schedulers": (ON_FLAG,)}, "ok", "is on"),
     ("cluster.scheduler-gate", {"version": V134, "claims": (healthy.claim(),)}, "ok", "given out"),
     ("cluster.scheduler-gate", {"version": V134, "schedulers": (CONFIG_FLAG,)}, "ok", ""),
-    ("cluster.scheduler-gate", {"schedulers": ()}, "ok", "by default"),
+    ("cluster.scheduler-gate", {"schedulers": ()}, "skipped", "not shown"),
     ("cluster.scheduler-gate", {"version": V134, "schedulers": ()}, "skipped", "not shown"),
-    ("cluster.scheduler-gate", {"schedulers": Unseen("no right")}, "ok", "by default"),
+    ("cluster.scheduler-gate", {"schedulers": Unseen("no right")}, "skipped", "not shown"),
     ("cluster.many-cards", {}, "skipped", ""),
     ("cluster.many-cards", {"version": V134}, "ok", ""),
     (
@@ -126,6 +133,8 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "whole (nvidia.com/gpu)",
     ),
     ("parts.releases", {"classes": (), "pods": ()}, "skipped", "Helm"),
+    ("parts.releases", NOTHING, "wrong", "casaba is not installed"),
+    ("parts.agents", NOTHING, "skipped", "casaba is not installed"),
     (
         "parts.releases",
         {
@@ -210,6 +219,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("parts.guards", {"agents": {"edge-1": Unseen("no right")}}, "unknown", "no right"),
     ("webhook.configuration", NO_WEBHOOK, "skipped", ""),
     ("webhook.configuration", {"webhooks": webhooks(policy="Ignore")}, "warning", "Ignore"),
+    ("webhook.configuration", {"webhooks": LENIENT_CHECKS}, "ok", "2 webhooks"),
     (
         "webhook.configuration",
         {"webhooks": replace(webhooks(), mutating=())},
@@ -358,6 +368,41 @@ def test_nothing_seen_is_nothing_wrong() -> None:
     findings = diagnose_cluster(replace(CLUSTER, **hidden))
     assert {one.state for one in findings} == {"unknown"}
     assert exit_code(findings) == 3
+
+
+def test_without_dras_api_nothing_of_it_is_looked_at() -> None:
+    hidden: dict[str, Any] = dict.fromkeys(("slices", "classes", "claims"), Unseen("404"))
+    hidden["canary"] = Canary(refusal="404")
+    without = replace(CLUSTER, version=OLD, resource_api=False, **hidden)
+    for findings in (diagnose_cluster(without), diagnose_preinstall(without)):
+        assert exit_code(findings) == 1
+        assert not [one for one in findings if one.state == "unknown"]
+        assert [one.id for one in findings if one.state == "wrong"] == [
+            "cluster.version",
+            "cluster.resource-api",
+        ]
+
+
+def test_where_nothing_of_casaba_is_only_that_is_wrong() -> None:
+    findings = diagnose_cluster(replace(CLUSTER, **NOTHING))
+    assert [one.id for one in findings if one.state == "wrong"] == ["parts.releases"]
+    assert "helm install" in found("parts.releases", NOTHING).advice
+
+
+def test_how_the_gate_is_turned_on_depends_on_the_version() -> None:
+    off = {"canary": Canary(dropped=("spec.x",))}
+    before = found("cluster.gate", off | {"version": V134}).advice
+    assert "set --feature-gates=DRAConsumableCapacity=true" in before
+    assert "take DRAConsumableCapacity=false out" in found("cluster.gate", off).advice
+
+
+def test_each_problem_of_an_agent_has_a_line() -> None:
+    events = (event("DriverMissing"), event("SliceFieldsDropped"))
+    told = found("parts.problems", {"events": events, "agents": {}}).seen
+    assert [line.split(":")[1].strip() for line in told.splitlines()] == [
+        "DriverMissing",
+        "SliceFieldsDropped",
+    ]
 
 
 def test_an_expired_certificate_is_told_apart_from_a_firewall() -> None:

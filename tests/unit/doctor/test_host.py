@@ -10,8 +10,7 @@ import pytest
 from casaba.model.problem import Problem
 from casaba.model.slice_use import ContainerName, GuardState
 from casaba.policy.diagnosis import Finding, Unseen, exit_code
-from casaba.policy.diagnosis.host import HOST_CHECKS, diagnose_host
-from casaba.policy.diagnosis.host_observations import (
+from casaba.policy.diagnosis.host.observations import (
     CdiSeen,
     CheckpointSeen,
     DriverSeen,
@@ -22,6 +21,7 @@ from casaba.policy.diagnosis.host_observations import (
     RuntimeSeen,
     ToolkitSeen,
 )
+from casaba.policy.diagnosis.host.tables import HOST_CHECKS, diagnose_host
 from casaba.wire.node_report import NodeReport
 from tests.unit.doctor.healthy import HOST, REPORT
 from tests.unit.values import A10

@@ -39,6 +39,9 @@ class Unseen:
     reason: str
 
 
+NOT_ASKED = Unseen("it was not looked at")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A finding without its title."""
@@ -109,6 +112,19 @@ def both(one: T | Unseen, other: U | Unseen) -> tuple[T, U] | Unseen:
     return other if isinstance(other, Unseen) else (one, other)
 
 
+def unless(reason: Callable[[O], str | None], *checks: Check[O]) -> tuple[Check[O], ...]:
+    """Checks that are skipped where there is a reason."""
+
+    def looking(one: Check[O]) -> Callable[[O], Verdict]:
+        def look(observations: O) -> Verdict:
+            why = reason(observations)
+            return one.look(observations) if why is None else skipped(why)
+
+        return look
+
+    return tuple(Check(id=one.id, title=one.title, look=looking(one)) for one in checks)
+
+
 def findings(checks: Iterable[Check[O]], observations: O) -> tuple[Finding, ...]:
     """What each check finds, in the table's order."""
     return tuple(_finding(one, one.look(observations)) for one in checks)
@@ -124,11 +140,16 @@ def _finding(check: Check[O], verdict: Verdict) -> Finding:
     )
 
 
-def few(names: Iterable[str]) -> str:
+def few(names: Iterable[str], between: str = ", ") -> str:
     """The first of many names."""
     every = list(names)
     more = len(every) - _TOLD
-    return ", ".join(every[:_TOLD]) + (f" and {more} more" if more > 0 else "")
+    return between.join(every[:_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
+def lines(sentences: Iterable[str]) -> str:
+    """The first of many sentences, each in a line of its own."""
+    return few(sentences, between="\n")
 
 
 def count(number: int, what: str) -> str:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from casaba.errors import HostError
 from casaba.kube import PODS, KubeClient
 from casaba.policy.diagnosis import Unseen
-from casaba.policy.diagnosis.observations import AgentMetrics
+from casaba.policy.diagnosis.cluster.observations import AgentMetrics
 from casaba.services.doctor.looking import seen
 from casaba.settings.doctor import DoctorSettings
 

@@ -25,7 +25,7 @@ from casaba.kube import (
     Undecodable,
 )
 from casaba.policy.diagnosis import Unseen
-from casaba.policy.diagnosis.observations import ClusterObservations, Webhooks
+from casaba.policy.diagnosis.cluster.observations import ClusterObservations, Webhooks
 from casaba.services.doctor.agents import ask_agents
 from casaba.services.doctor.looking import seen
 from casaba.services.doctor.trials import try_classic_pod, try_slice

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from casaba.policy.diagnosis.host_observations import RuntimeSeen
+from casaba.policy.diagnosis.host.observations import RuntimeSeen
 from casaba.settings.doctor import DoctorSettings
 
 _PLUGINS = ("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")

@@ -12,14 +12,14 @@ from casaba.net.pod_resources import list_pods
 from casaba.node.nvidia.nvml import Nvml, find_library
 from casaba.node.nvidia.toolkit import find_toolkit
 from casaba.policy.diagnosis import Finding, Unseen
-from casaba.policy.diagnosis.host import diagnose_host
-from casaba.policy.diagnosis.host_observations import (
+from casaba.policy.diagnosis.host.observations import (
     DriverSeen,
     HostObservations,
     KubeletSeen,
     NvmlSeen,
     ToolkitSeen,
 )
+from casaba.policy.diagnosis.host.tables import diagnose_host
 from casaba.services.doctor import host_files
 from casaba.services.doctor.containerd import look_at_containerd
 from casaba.services.doctor.looking import aside, seen
@@ -32,6 +32,7 @@ DRIVER_ROOTS = (
     "/",
     "/run/nvidia/driver",
     "/host",
+    "/host/run/nvidia/driver",
     "/home/kubernetes/bin/nvidia",
     "/opt/nvidia",
     "/usr/local/nvidia",

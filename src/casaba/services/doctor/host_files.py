@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from casaba.errors import InvalidInput
-from casaba.policy.diagnosis.host_observations import CdiSeen, CheckpointSeen, GuardSeen, RoomSeen
+from casaba.policy.diagnosis.host.observations import CdiSeen, CheckpointSeen, GuardSeen, RoomSeen
 from casaba.settings.doctor import DoctorSettings
 from casaba.settings.host_paths import GUARD_LIBRARY
 from casaba.wire import cdi

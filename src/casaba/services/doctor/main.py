@@ -4,13 +4,13 @@ from contextlib import AbstractAsyncContextManager
 
 from casaba.kube import KubeClient, KubeConfig, KubeError, Unreachable
 from casaba.policy.diagnosis import Finding, Unseen
-from casaba.policy.diagnosis.cluster import (
+from casaba.policy.diagnosis.cluster.observations import ClusterObservations
+from casaba.policy.diagnosis.cluster.tables import (
     diagnose_cluster,
     diagnose_preinstall,
     diagnose_uninstall,
     diagnose_version,
 )
-from casaba.policy.diagnosis.observations import ClusterObservations
 from casaba.services.doctor.cluster import (
     Object,
     observe_cluster,

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from casaba.kube import PODS, RESOURCE_SLICES, Invalid, KubeClient, NotFound, Refused
-from casaba.policy.diagnosis.canary import canary_slice, classic_pod
-from casaba.policy.diagnosis.observations import Canary, Trial
+from casaba.policy.diagnosis.cluster.canary import canary_slice, classic_pod
+from casaba.policy.diagnosis.cluster.observations import Canary, Trial
 from casaba.policy.publish import dropped_fields
 from casaba.settings.doctor import DoctorSettings
 

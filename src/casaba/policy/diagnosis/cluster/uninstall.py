@@ -3,9 +3,9 @@
 Without an agent on the node they would stay in Terminating: nobody unprepares their claims.
 """
 
+from casaba.policy.diagnosis.cluster.observations import ClusterObservations, Objects
 from casaba.policy.diagnosis.finding import Check, Verdict, check, count, few, ok, warning, wrong
 from casaba.policy.diagnosis.objects import Object, items, text
-from casaba.policy.diagnosis.observations import ClusterObservations, Objects
 from casaba.settings.host_paths import DRIVER_NAME
 
 

@@ -1,5 +1,11 @@
 """The controller, and the clocks that its Lease and all certificates depend on; pure."""
 
+from casaba.policy.diagnosis.cluster.installation import component
+from casaba.policy.diagnosis.cluster.observations import (
+    Canary,
+    ClusterObservations,
+    Objects,
+)
 from casaba.policy.diagnosis.finding import (
     Check,
     Unseen,
@@ -18,12 +24,6 @@ from casaba.policy.diagnosis.objects import (
     text,
     time_s,
 )
-from casaba.policy.diagnosis.observations import (
-    Canary,
-    ClusterObservations,
-    Objects,
-)
-from casaba.policy.diagnosis.parts import component
 
 CLOCKS_DIFFER_S = 5.0
 LEASE_LATE_S = 60.0

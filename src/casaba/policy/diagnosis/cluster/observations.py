@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from casaba.policy.diagnosis.finding import Unseen
+from casaba.policy.diagnosis.finding import NOT_ASKED, Unseen
 from casaba.policy.diagnosis.objects import Object
 from casaba.settings.doctor import Names
 
 Objects = tuple[Object, ...]
-
-NOT_ASKED = Unseen("it was not looked at")
 
 
 @dataclass(frozen=True, kw_only=True)

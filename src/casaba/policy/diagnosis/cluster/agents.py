@@ -1,12 +1,10 @@
-"""casaba's parts on the nodes: agents, slices, guards, the class; pure."""
+"""The agents on the nodes: whether they run, what they publish, and what they tell; pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
-import msgspec
-
-from casaba.errors import CasabaError
-from casaba.policy.cel import compiled_selector
-from casaba.policy.diagnosis.canary import canary_slice
+from casaba.policy.diagnosis.cluster.installation import component, is_ready
+from casaba.policy.diagnosis.cluster.nodes import labelled
+from casaba.policy.diagnosis.cluster.observations import AgentMetrics, ClusterObservations, Objects
 from casaba.policy.diagnosis.finding import (
     Check,
     Unseen,
@@ -15,52 +13,20 @@ from casaba.policy.diagnosis.finding import (
     check,
     count,
     few,
+    lines,
     ok,
     skipped,
     unknown,
     wrong,
 )
-from casaba.policy.diagnosis.nodes import labelled
-from casaba.policy.diagnosis.objects import (
-    Object,
-    is_true,
-    items,
-    label,
-    name,
-    part,
-    text,
-    time_s,
-)
-from casaba.policy.diagnosis.observations import AgentMetrics, ClusterObservations, Objects
+from casaba.policy.diagnosis.objects import Object, items, name, text, time_s
+from casaba.policy.diagnosis.remedies import UNGUARDED
 from casaba.settings.doctor import Names
-from casaba.settings.host_paths import DRIVER_NAME
-from casaba.wire.kubernetes import Device
 
-COMPONENT = "app.kubernetes.io/component"
-INSTANCE = "app.kubernetes.io/instance"
 AGENT = "node-agent"
 
 EVENTS_OF_S = 3600.0
 """Older warnings of an agent are history."""
-
-_PODS = tuple[Objects, Objects, Names]
-_ALIVE_PHASES = ("Pending", "Running")
-
-
-def component(pods: Iterable[Object], which: str) -> Objects:
-    """The living pods of a part of casaba."""
-    return tuple(
-        pod
-        for pod in pods
-        if label(pod, COMPONENT) == which
-        and (text(pod, "status", "phase") or "Pending") in _ALIVE_PHASES
-        and not text(pod, "metadata", "deletionTimestamp")
-    )
-
-
-def is_ready(pod: Object) -> bool:
-    """Whether the kubelet takes the pod for ready."""
-    return is_true(items(pod, "status", "conditions"), "Ready")
 
 
 def judge_agents(seen: tuple[Objects, Objects, Objects, Names]) -> Verdict:
@@ -128,63 +94,6 @@ def judge_whole_cards(slices: Objects) -> Verdict:
     return ok("every card can be shared")
 
 
-def judge_class(classes: Objects) -> Verdict:
-    """Our DeviceClass chooses our devices and no others."""
-    found = next((one for one in classes if name(one) == DRIVER_NAME), None)
-    if found is None:
-        return wrong(
-            f"there is no DeviceClass {DRIVER_NAME}, so no claim can be allocated",
-            "install the chart, or apply examples/cluster/deviceclass.yaml",
-        )
-    expressions = [text(one, "cel", "expression") for one in items(found, "spec", "selectors")]
-    try:
-        ours, others = _chosen(expressions, DRIVER_NAME), _chosen(expressions, "other.example")
-    except (CasabaError, msgspec.ValidationError) as error:
-        return _wrong_class(f"its selector can't be evaluated: {error}")
-    if not ours:
-        return _wrong_class("its selectors choose none of our cards")
-    if others:
-        return _wrong_class("its selectors choose other drivers' devices too")
-    return ok(f"DeviceClass {DRIVER_NAME}")
-
-
-def _chosen(expressions: Iterable[str], driver: str) -> bool:
-    device = msgspec.convert(canary_slice()["spec"]["devices"][0], Device)
-    return all(compiled_selector(one).matches(driver, device) for one in expressions)
-
-
-def _wrong_class(why: str) -> Verdict:
-    return wrong(
-        f"DeviceClass {DRIVER_NAME}: {why}",
-        f'its selector must hold device.driver == "{DRIVER_NAME}"; helm upgrade puts it right',
-    )
-
-
-def judge_releases(seen: tuple[Objects, Objects]) -> Verdict:
-    """Driver name, class and sockets exist once in a cluster."""
-    classes, pods = seen
-    releases = {(text(pod, "metadata", "namespace"), label(pod, INSTANCE)) for pod in pods} | set(
-        _release_of_class(classes)
-    )
-    told = sorted(f"{release} in {namespace}" for namespace, release in releases if release)
-    if len(told) > 1:
-        return wrong(
-            f"more than one release of casaba: {few(told)}",
-            "uninstall all but one with helm uninstall RELEASE -n NAMESPACE",
-        )
-    return ok(f"release {told[0]}") if told else skipped("not installed with Helm")
-
-
-def _release_of_class(classes: Objects) -> Iterator[tuple[str, str]]:
-    for one in classes:
-        notes = part(one, "metadata", "annotations")
-        if name(one) == DRIVER_NAME and text(notes, "meta.helm.sh/release-name"):
-            yield (
-                text(notes, "meta.helm.sh/release-namespace"),
-                text(notes, "meta.helm.sh/release-name"),
-            )
-
-
 def judge_problems(seen: tuple[Objects, Mapping[str, AgentMetrics], float]) -> Verdict:
     """What agents tell now in their metrics, else have told in events and not taken back."""
     events, agents, now_s = seen
@@ -197,7 +106,7 @@ def judge_problems(seen: tuple[Objects, Mapping[str, AgentMetrics], float]) -> V
         return ok("no agent tells of a problem")
     problems = [f"{node}: {reason}: {words}" for (node, reason), words in sorted(current.items())]
     return wrong(
-        few(problems),
+        lines(problems),
         "each of these sentences says what to do; when it is done, the agent tells so in another "
         "event of the Node",
     )
@@ -247,8 +156,7 @@ def judge_guards(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
     if bare:
         return wrong(
             f"no guard is alive in {few(bare)}",
-            "is the program linked statically, or is /etc/ld.so.preload hidden in its image? Use "
-            "an image with a dynamic loader (glibc or musl) and start the pod again",
+            UNGUARDED,
         )
     return _of_agents(agents, "every process on a card has its guard")
 
@@ -310,6 +218,7 @@ def _problems(
 AGENTS: Check[ClusterObservations] = check(
     "parts.agents", "agents", _agents, judge_agents, advice=_ASK
 )
+
 SLICES: Check[ClusterObservations] = check(
     "parts.slices",
     "cards published",
@@ -317,25 +226,19 @@ SLICES: Check[ClusterObservations] = check(
     judge_slices,
     advice=_ASK,
 )
+
 WHOLE_CARDS: Check[ClusterObservations] = check(
     "parts.sharing", "cards can be shared", lambda seen: seen.slices, judge_whole_cards, advice=_ASK
 )
-DEVICE_CLASS: Check[ClusterObservations] = check(
-    "parts.class", "DeviceClass", lambda seen: seen.classes, judge_class, advice=_ASK
-)
-RELEASES: Check[ClusterObservations] = check(
-    "parts.releases",
-    "one release",
-    lambda seen: both(seen.classes, seen.pods),
-    judge_releases,
-    advice=_ASK,
-)
+
 PROBLEMS: Check[ClusterObservations] = check(
     "parts.problems", "what agents tell", _problems, judge_problems, advice="grant list on events"
 )
+
 REGISTRATION: Check[ClusterObservations] = check(
     "parts.registration", "kubelets know the driver", lambda seen: seen.agents, judge_registration
 )
+
 GUARDS: Check[ClusterObservations] = check(
     "parts.guards", "guards", lambda seen: seen.agents, judge_guards
 )

@@ -1,8 +1,9 @@
-"""What the control plane must have before casaba is installed; pure."""
+"""What the control plane must have: its version, DRA's API and the feature gate; pure."""
 
 import re
 from collections.abc import Iterator
 
+from casaba.policy.diagnosis.cluster.observations import Canary, ClusterObservations, Objects
 from casaba.policy.diagnosis.finding import (
     Check,
     Unseen,
@@ -16,24 +17,21 @@ from casaba.policy.diagnosis.finding import (
     warning,
     wrong,
 )
-from casaba.policy.diagnosis.objects import Object, items, label, name, part, text
-from casaba.policy.diagnosis.observations import Canary, ClusterObservations, Objects
-from casaba.settings.doctor import Names
-from casaba.settings.host_paths import DRIVER_NAME
-
-_NAME = "app.kubernetes.io/name"
+from casaba.policy.diagnosis.objects import Object, items, name, part, text
 
 GATE = "DRAConsumableCapacity"
+
 OLDEST_MINOR = 34
+
 GATE_ON_MINOR = 36
 """From 1.36 the gate is on by default (KEP 5075)."""
 
-_TURN_ON = (
-    f"set --feature-gates={GATE}=true on kube-apiserver, kube-scheduler and every kubelet, and "
-    "start them again; where the control plane is somebody else's, use Kubernetes 1.36 or newer"
-)
+_COMPONENTS = "kube-apiserver, kube-scheduler and every kubelet"
+
 _MINOR = re.compile(r"v?(\d+)\.(\d+)")
+
 _GATE_FLAG = re.compile(rf"\b{GATE}=(true|false)\b", re.IGNORECASE)
+
 _EVERY_GATE = re.compile(r"\bAllAlpha=(true)\b", re.IGNORECASE)
 
 
@@ -64,22 +62,6 @@ def judge_version(version: Object) -> Verdict:
     return ok(f"the API server is {told}")
 
 
-def judge_many_cards(seen: tuple[Object, Objects]) -> Verdict:
-    """1.34's scheduler fills only the first card of a slice (kubernetes/kubernetes#133705)."""
-    version, slices = seen
-    if minor_version(version) != OLDEST_MINOR:
-        return skipped("only Kubernetes 1.34 has this fault")
-    many = [
-        text(one, "spec", "nodeName") for one in slices if len(items(one, "spec", "devices")) > 1
-    ]
-    if not many:
-        return ok("no node offers more than one card")
-    return warning(
-        f"the scheduler of 1.34 gives out one card of a node and then no other: {few(many)}",
-        "upgrade the cluster to Kubernetes 1.35 or newer",
-    )
-
-
 def judge_resource_api(served: bool) -> Verdict:
     """Dynamic Resource Allocation, general since 1.34."""
     if served:
@@ -91,11 +73,21 @@ def judge_resource_api(served: bool) -> Verdict:
     )
 
 
-def judge_gate(seen: tuple[bool, Canary]) -> Verdict:
+def _turn_on(minor: int | None) -> str:
+    if minor is not None and minor >= GATE_ON_MINOR:
+        return (
+            f"take {GATE}=false out of --feature-gates of {_COMPONENTS}, and start them again; in "
+            f"1.{minor} the gate is on by default"
+        )
+    return (
+        f"set --feature-gates={GATE}=true on {_COMPONENTS}, and start them again; where the "
+        f"control plane is somebody else's, use Kubernetes 1.{GATE_ON_MINOR} or newer"
+    )
+
+
+def judge_gate(seen: tuple[Canary, int | None]) -> Verdict:
     """The API server's gate: off, it silently drops the fields (KEP 5075)."""
-    served, canary = seen
-    if not served:
-        return skipped("there is no resource.k8s.io/v1")
+    canary, minor = seen
     if canary.refusal is not None:
         return unknown(
             f"a trial slice was refused: {canary.refusal}",
@@ -103,11 +95,12 @@ def judge_gate(seen: tuple[bool, Canary]) -> Verdict:
             "admission policy refuses them",
         )
     if canary.dropped:
+        dropped = few(path.rpartition(".")[2] for path in canary.dropped[:1])
         return wrong(
-            f"the API server drops {few(canary.dropped[:3])}: {GATE} is off",
-            _TURN_ON,
+            f"{GATE} is off: the API server drops {dropped}, without which a card can't be shared",
+            _turn_on(minor),
         )
-    return ok(f"the API server keeps consumable capacities ({GATE} is on)")
+    return ok(f"{GATE} is on: the API server keeps what sharing a card needs")
 
 
 def judge_scheduler(seen: tuple[Object, Objects, Objects]) -> Verdict:
@@ -118,14 +111,12 @@ def judge_scheduler(seen: tuple[Object, Objects, Objects]) -> Verdict:
     minor = minor_version(version)
     off = [name(pod) for pod in pods if _scheduler_gate(pod, minor) is False]
     if off:
-        return wrong(f"{GATE} is off in {few(off)}", _TURN_ON)
+        return wrong(f"{GATE} is off in {few(off)}", _turn_on(minor))
     if pods:
         return ok(f"{GATE} is on in {few(map(name, pods))}")
-    if minor is not None and minor >= GATE_ON_MINOR:
-        return ok(f"{GATE} is on by default in 1.{minor}; the scheduler itself is not shown")
     return skipped(
         "the scheduler is not shown, and no share of a card has been given out yet: if a pod stays "
-        f"Pending, {_TURN_ON}"
+        f"Pending, {_turn_on(minor)}"
     )
 
 
@@ -150,35 +141,29 @@ def _words(pod: Object) -> Iterator[str]:
             yield from (str(word) for word in given) if isinstance(given, list) else ()
 
 
-def judge_same_driver(seen: tuple[Objects, Objects]) -> Verdict:
-    """Slices of our driver's name before there is a casaba: HAMi's own DRA driver, mostly."""
-    slices, classes = seen
-    is_ours = any(label(one, _NAME) == "casaba" for one in classes if name(one) == DRIVER_NAME)
-    nodes = sorted({text(one, "spec", "nodeName") or "no node" for one in slices})
-    if is_ours or not nodes:
-        return ok("no other driver of the same name")
-    return wrong(
-        f"somebody else publishes cards as {DRIVER_NAME}: {few(nodes)}",
-        "uninstall HAMi's DRA driver (helm list -A), or stop the agent that was started by hand; "
-        "slices that stay: kubectl delete resourceslices --field-selector "
-        f"spec.driver={DRIVER_NAME}",
-    )
-
-
-def judge_extended_resource(seen: tuple[Objects, Names]) -> Verdict:
-    """A class with an extendedResourceName (KEP 5004) also serves what the webhook converts."""
-    classes, names = seen
-    clash = [
-        f"{name(one)} ({resource})"
-        for one in classes
-        if (resource := text(one, "spec", "extendedResourceName")).startswith(names.resource)
+def judge_many_cards(seen: tuple[Object, Objects]) -> Verdict:
+    """1.34's scheduler fills only the first card of a slice (kubernetes/kubernetes#133705)."""
+    version, slices = seen
+    if minor_version(version) != OLDEST_MINOR:
+        return skipped("only Kubernetes 1.34 has this fault")
+    many = [
+        text(one, "spec", "nodeName") for one in slices if len(items(one, "spec", "devices")) > 1
     ]
-    if not clash:
-        return ok(f"no DeviceClass stands for {names.resource}")
-    return wrong(
-        f"{few(clash)}: pods that ask for it may get a whole card",
-        "take extendedResourceName out of that DeviceClass, or give casaba another resourceName",
+    if not many:
+        return ok("no node offers more than one card")
+    return warning(
+        f"the scheduler of 1.34 gives out one card of a node and then no other: {few(many)}",
+        "upgrade the cluster to Kubernetes 1.35 or newer",
     )
+
+
+def _minor(seen: ClusterObservations) -> int | None:
+    return None if isinstance(seen.version, Unseen) else minor_version(seen.version)
+
+
+def without_resource_api(seen: ClusterObservations) -> str | None:
+    """Why nothing of DRA can be looked at."""
+    return "there is no resource.k8s.io/v1" if seen.resource_api is False else None
 
 
 def _scheduler(seen: ClusterObservations) -> tuple[Object, Objects, Objects] | Unseen:
@@ -196,6 +181,7 @@ VERSION: Check[ClusterObservations] = check(
     judge_version,
     advice="does the API server run, and is this its address? See kubectl cluster-info",
 )
+
 RESOURCE_API: Check[ClusterObservations] = check(
     "cluster.resource-api",
     "DRA's API",
@@ -203,34 +189,23 @@ RESOURCE_API: Check[ClusterObservations] = check(
     judge_resource_api,
     advice="try again: everybody may read /apis",
 )
+
 GATE_OF_SERVER: Check[ClusterObservations] = check(
     "cluster.gate",
-    f"{GATE}, API server",
-    lambda seen: both(seen.resource_api, seen.canary),
+    "feature gate, API server",
+    lambda seen: both(seen.canary, _minor(seen)),
     judge_gate,
     advice="it needs the right to create resourceslices, of which nothing is stored",
 )
+
 GATE_OF_SCHEDULER: Check[ClusterObservations] = check(
-    "cluster.scheduler-gate", f"{GATE}, scheduler", _scheduler, judge_scheduler
+    "cluster.scheduler-gate", "feature gate, scheduler", _scheduler, judge_scheduler
 )
+
 MANY_CARDS: Check[ClusterObservations] = check(
     "cluster.many-cards",
     "nodes with several cards",
     lambda seen: both(seen.version, seen.slices),
     judge_many_cards,
     advice="grant list on resourceslices to the one who runs this",
-)
-SAME_DRIVER: Check[ClusterObservations] = check(
-    "cluster.same-driver",
-    "HAMi's DRA driver",
-    lambda seen: both(seen.slices, seen.classes),
-    judge_same_driver,
-    advice="grant list on resourceslices and deviceclasses to the one who runs this",
-)
-EXTENDED_RESOURCE: Check[ClusterObservations] = check(
-    "cluster.extended-resource",
-    "extended resources",
-    lambda seen: both(seen.classes, seen.names),
-    judge_extended_resource,
-    advice="grant list on deviceclasses to the one who runs this",
 )

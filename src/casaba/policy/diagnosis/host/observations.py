@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
-from casaba.policy.diagnosis.finding import Unseen
-from casaba.policy.diagnosis.observations import NOT_ASKED
+from casaba.policy.diagnosis.finding import NOT_ASKED, Unseen
 from casaba.wire.node_report import NodeReport
+
+AS_ROOT = (
+    "run it as root on the node, or in the agent's pod: kubectl exec POD -- casaba doctor --node"
+)
+"""What to do where something may not be looked at."""
 
 
 @dataclass(frozen=True, kw_only=True)
