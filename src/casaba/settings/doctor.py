@@ -50,7 +50,10 @@ class DoctorSettings:
     """How long one observation may take, in seconds."""
 
     metrics_port: int = 9394
-    """Where agents serve their metrics."""
+    """Where agents serve their metrics, if their pods don't say."""
+
+    webhook_metrics_port: int = 8080
+    """Where the webhook's replicas serve theirs, if their pods don't say."""
 
     paths: HostPaths = field(default_factory=HostPaths)
     """Where things are on the host."""

@@ -17,6 +17,7 @@ from casaba.policy.diagnosis.cluster.observations import (
     AgentMetrics,
     Canary,
     ClusterObservations,
+    ServedCertificate,
     Trial,
     Webhooks,
 )
@@ -190,6 +191,7 @@ CLUSTER = ClusterObservations(
     lease=lease("casaba-controller"),
     node_leases=(lease(NODE),),
     agents={NODE: AgentMetrics(registered=True, problems=(), unguarded=())},
+    served={"webhook-1": ServedCertificate(ends_s=NOW_S + 3600, authority_ends_s=None)},
     events=(),
     cert_manager=False,
 )

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casaba.policy.diagnosis import Finding, Unseen, exit_code
-from casaba.policy.diagnosis.cluster.observations import AgentMetrics, Canary, Trial, Webhooks
+from casaba.policy.diagnosis.cluster.observations import (
+    AgentMetrics,
+    Canary,
+    ServedCertificate,
+    Trial,
+    Webhooks,
+)
 from casaba.policy.diagnosis.cluster.tables import (
     CLUSTER_CHECKS,
     PREINSTALL_CHECKS,
@@ -64,6 +70,11 @@ INJECTED = webhooks(annotations={"cert-manager.io/inject-ca-from": "hami-system/
 def agents(**changes: Any) -> dict[str, AgentMetrics]:
     well: dict[str, Any] = {"registered": True, "problems": (), "unguarded": ()}
     return {"edge-1": AgentMetrics(**(well | changes))}
+
+
+def served(**changes: float | None) -> dict[str, Any]:
+    well: dict[str, Any] = {"ends_s": NOW_S + 86400, "authority_ends_s": NOW_S + 86400}
+    return {"served": {"webhook-1": ServedCertificate(**(well | changes))}}
 
 
 def runtime(text: str) -> tuple[dict[str, Any], ...]:
@@ -257,6 +268,11 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "warning",
         "ends",
     ),
+    ("webhook.authority", served(ends_s=NOW_S - 60), "wrong", "webhook-1 serves has expired"),
+    ("webhook.authority", served(ends_s=0.0), "wrong", "webhook-1 has no certificate"),
+    ("webhook.authority", served(authority_ends_s=NOW_S), "wrong", "authority of webhook-1 has"),
+    ("webhook.authority", served(authority_ends_s=None), "ok", "trusted until"),
+    ("webhook.authority", {"served": {"webhook-1": Unseen("no right")}}, "ok", "trusted until"),
     ("webhook.cert-manager", {"webhooks": INJECTED}, "wrong", "not there"),
     ("webhook.cert-manager", {"webhooks": INJECTED, "cert_manager": True}, "ok", "cert-manager"),
     ("webhook.trial", {"trial": Trial(pod=healthy.UNCONVERTED)}, "wrong", "stored as it is"),

@@ -26,8 +26,8 @@ from casaba.kube import (
 )
 from casaba.policy.diagnosis import Unseen
 from casaba.policy.diagnosis.cluster.observations import ClusterObservations, Webhooks
-from casaba.services.doctor.agents import ask_agents
 from casaba.services.doctor.looking import seen
+from casaba.services.doctor.parts import ask_agents, ask_webhooks
 from casaba.services.doctor.trials import try_classic_pod, try_slice
 from casaba.settings.doctor import DoctorSettings
 from casaba.settings.host_paths import DRIVER_NAME
@@ -42,8 +42,8 @@ OUR_PODS = "app.kubernetes.io/name=casaba"
 AGENT_COMPONENT = "casaba-node-agent"
 DEFAULT_NAMESPACE = "hami-system"
 
-_AGENTS_TIMES = 3
-"""Many agents, asked some at a time, may take so many times as long as one observation."""
+_MANY_TIMES = 3
+"""Many pods, asked some at a time, may take so many times as long as one observation."""
 
 _COMPONENT = "app.kubernetes.io/component"
 _LISTED_AS_DICT = {
@@ -161,14 +161,14 @@ async def observe_cluster(
 ) -> ClusterObservations:
     """Everything; the Lease and the agents are looked for where casaba's pods are."""
     observations = await _observed(client, settings, _EVERYTHING, version)
-    pods = () if isinstance(observations.pods, Unseen) else observations.pods
-    lease = _lease(client, settings, _namespace(settings, pods))
+    pods, many_s = observations.pods, _MANY_TIMES * settings.look_s
     async with asyncio.TaskGroup() as group:
-        found = group.create_task(seen(lease, settings.look_s))
-        agents = group.create_task(
-            seen(ask_agents(client, settings, observations.pods), _AGENTS_TIMES * settings.look_s)
-        )
-    return replace(observations, lease=found.result(), agents=agents.result())
+        lease = group.create_task(seen(_lease(client, settings, pods), settings.look_s))
+        agents = group.create_task(seen(ask_agents(client, settings, pods), many_s))
+        served = group.create_task(seen(ask_webhooks(client, settings, pods), many_s))
+    return replace(
+        observations, lease=lease.result(), agents=agents.result(), served=served.result()
+    )
 
 
 async def _observed(
@@ -190,16 +190,19 @@ async def _observed(
     )
 
 
-def _namespace(settings: DoctorSettings, pods: tuple[Any, ...]) -> str:
+def _namespace(settings: DoctorSettings, pods: tuple[Any, ...] | Unseen) -> str:
     if settings.names.namespace:
         return settings.names.namespace
-    for pod in pods:
+    for pod in () if isinstance(pods, Unseen) else pods:
         if (pod["metadata"].get("labels") or {}).get(_COMPONENT) == "controller":
             return str(pod["metadata"]["namespace"])
     return DEFAULT_NAMESPACE
 
 
-async def _lease(client: KubeClient, settings: DoctorSettings, namespace: str) -> Object | None:
+async def _lease(
+    client: KubeClient, settings: DoctorSettings, pods: tuple[Any, ...] | Unseen
+) -> Object | None:
+    namespace = _namespace(settings, pods)
     try:
         return await client.get(LEASES.decoded_as(dict), settings.names.lease, namespace=namespace)
     except NotFound:

@@ -2,13 +2,14 @@
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from cryptography import x509
 
 from casaba.policy.diagnosis.cluster.observations import (
     ClusterObservations,
+    ServedCertificate,
     Webhooks,
 )
 from casaba.policy.diagnosis.cluster.webhook import ASK, our_hooks
@@ -35,13 +36,16 @@ SOON_S = 7 * 24 * 3600.0
 """A certificate that ends so soon should have been renewed."""
 
 
-def judge_authorities(seen: tuple[Webhooks, Names, float]) -> Verdict:
-    """What the API server trusts when it calls the webhook."""
-    webhooks, names, now_s = seen
-    ours = tuple(our_hooks(webhooks, names))
-    if not ours:
+_Seen = tuple[Webhooks, Names, float, Mapping[str, ServedCertificate]]
+
+
+def judge_certificates(seen: _Seen) -> Verdict:
+    """What the API server trusts when it calls the webhook, and what is served to it."""
+    webhooks, names, now_s, served = seen
+    if not (ours := tuple(our_hooks(webhooks, names))):
         return skipped("there is no webhook configuration")
     problems = [problem for hook in ours for problem in _bundle_problems(hook, now_s)]
+    problems += [problem for pod in served for problem in _served_problems(pod, served[pod], now_s)]
     if problems:
         return wrong(
             few(dict.fromkeys(problems)),
@@ -59,6 +63,20 @@ def judge_authorities(seen: tuple[Webhooks, Names, float]) -> Verdict:
     return ok(f"trusted until {until}")
 
 
+def _served_problems(pod: str, served: ServedCertificate, now_s: float) -> Iterator[str]:
+    """A replica with such a certificate is not ready, so that nobody is there to be called."""
+    if not served.ends_s:
+        yield f"{pod} has no certificate to serve"
+    elif served.ends_s <= now_s:
+        yield f"the certificate that {pod} serves has expired ({_minute(served.ends_s)})"
+    if served.authority_ends_s is not None and served.authority_ends_s <= now_s:
+        yield f"the authority of {pod} has expired ({_minute(served.authority_ends_s)})"
+
+
+def _minute(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="minutes")
+
+
 def _bundle_problems(hook: Object, now_s: float) -> Iterator[str]:
     bundle = text(hook, "clientConfig", "caBundle")
     if not bundle:
@@ -70,8 +88,7 @@ def _bundle_problems(hook: Object, now_s: float) -> Iterator[str]:
         yield f"the caBundle of {text(hook, 'name')} is no certificate: {error}"
         return
     if last_s <= now_s:
-        until = datetime.fromtimestamp(last_s, UTC).isoformat(timespec="minutes")
-        yield f"the authority of {text(hook, 'name')} has expired ({until})"
+        yield f"the authority of {text(hook, 'name')} has expired ({_minute(last_s)})"
 
 
 def _last_s(bundle: str) -> float:
@@ -102,9 +119,13 @@ def judge_cert_manager(seen: tuple[bool, Webhooks, Names]) -> Verdict:
     return ok(f"the chart's own certificate; cert-manager is {'there' if served else 'not there'}")
 
 
-def _authorities(seen: ClusterObservations) -> tuple[Webhooks, Names, float] | Unseen:
-    found = seen.webhooks
-    return found if isinstance(found, Unseen) else (found, seen.names, seen.now_s)
+def _certificates(seen: ClusterObservations) -> _Seen | Unseen:
+    """Replicas that did not answer are left out: the trial pod tells whether they can be called."""
+    if isinstance(seen.webhooks, Unseen):
+        return seen.webhooks
+    told = {} if isinstance(seen.served, Unseen) else seen.served
+    served = {pod: one for pod, one in told.items() if not isinstance(one, Unseen)}
+    return seen.webhooks, seen.names, seen.now_s, served
 
 
 def _cert_manager(seen: ClusterObservations) -> tuple[bool, Webhooks, Names] | Unseen:
@@ -112,8 +133,8 @@ def _cert_manager(seen: ClusterObservations) -> tuple[bool, Webhooks, Names] | U
     return found if isinstance(found, Unseen) else (*found, seen.names)
 
 
-AUTHORITIES: Check[ClusterObservations] = check(
-    "webhook.authority", "webhook certificates", _authorities, judge_authorities, advice=ASK
+CERTIFICATES: Check[ClusterObservations] = check(
+    "webhook.authority", "webhook certificates", _certificates, judge_certificates, advice=ASK
 )
 
 CERT_MANAGER: Check[ClusterObservations] = check(

@@ -53,6 +53,16 @@ class AgentMetrics:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServedCertificate:
+    """What a replica of the webhook tells of the certificate that it serves."""
+
+    ends_s: float
+    """In seconds since 1970; 0 where it has none to serve."""
+    authority_ends_s: float | None
+    """None where it was not given the authority's."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterObservations:
     """A cluster at one moment."""
 
@@ -80,6 +90,8 @@ class ClusterObservations:
     node_leases: Objects | Unseen = NOT_ASKED
     agents: Mapping[str, AgentMetrics | Unseen] | Unseen = NOT_ASKED
     """By node."""
+    served: Mapping[str, ServedCertificate | Unseen] | Unseen = NOT_ASKED
+    """By pod of the webhook."""
     events: Objects | Unseen = NOT_ASKED
     """Warnings about Nodes."""
     cert_manager: bool | Unseen = NOT_ASKED

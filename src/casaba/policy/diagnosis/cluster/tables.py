@@ -42,7 +42,7 @@ _PARTS: _Checks = (
     agents.GUARDS,
     webhook.CONFIGURATION,
     webhook.REPLICAS,
-    certificates.AUTHORITIES,
+    certificates.CERTIFICATES,
     certificates.CERT_MANAGER,
     trial.TRIAL,
     controller.CONTROLLER,
