@@ -1,16 +1,426 @@
-"""What is wrong with a real cluster, one fault after the other, and what the doctor says of it."""
+"""A real cluster with one fault after the other, and what casaba and its doctor say of each."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import json
+import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from casaba.services.controllers.certificate_making import Pair, new_serving, read_pair
+from tests.cluster import build
+from tests.cluster.bed import Bed
+from tests.cluster.mounts import DRIVER_ROOT
+from tests.cluster.node import Node
+from tests.cluster.waiting import wait_until
+from tests.e2e.test_helm import (
+    CHART,
+    NAMESPACE,
+    NODES,
+    RELEASE,
+    VALUES,
+    WAITING,
+    placed,
+    wait_for_cards,
+    wait_for_event,
+)
+from tests.e2e.workloads import POD_TIMEOUT_S, applied, claim, container, holding, pod, wait_for_pod
 
 pytestmark = pytest.mark.timeout(400)
 
 CASABA = str(Path(sys.executable).parent / "casaba")
 GATE_OFF = ("--feature-gates=DRAConsumableCapacity=false",)
-LABELLED, OTHERS = "edge-1", "edge-2"
-VALUES = ("--set=drivers.nvidia.containerDriver=true",)
-UNCHECKED = ("--set=preinstallCheck.enabled=false",)
+UNCHECKED = "--set=preinstallCheck.enabled=false"
+WEBHOOK, CONTROLLER = "hami-dra-webhook", "hami-dra-monitor"
+SERVED_S = 45.0
+"""So long a certificate is good that is to be seen both good and expired."""
+
+Finding = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a doctor told a program, or a person."""
+
+    code: int
+    out: str
+
+    @property
+    def findings(self) -> dict[str, Finding]:
+        """By check, of --json."""
+        told = json.loads(self.out)
+        assert told["exit_code"] == self.code
+        return {one["id"]: one for one in told["findings"]}
+
+    def wrong(self) -> set[str]:
+        return {check for check, one in self.findings.items() if one["state"] == "wrong"}
+
+    def line(self, sign: str, title: str) -> str:
+        """The one line that begins so."""
+        (found,) = (line for line in self.out.splitlines() if line.startswith(f"{sign} {title}: "))
+        return found
+
+
+def doctor(bed: Bed, *flags: str) -> Report:
+    """As an administrator runs it."""
+    command = [CASABA, "doctor", f"--kubeconfig={bed.kubeconfig}", *flags]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"}
+    )
+    assert done.stderr == ""
+    return Report(done.returncode, done.stdout)
+
+
+def doctor_of_agent(bed: Bed, node: str) -> Report:
+    """In the agent's pod of a node."""
+    (name,) = pods(bed, "node-agent", node)
+    command = ("exec", f"--namespace={NAMESPACE}", name, "--", "casaba", "doctor", "--node")
+    done = bed.kubectl(*command, "--json", check=False)
+    return Report(json.loads(done.stdout)["exit_code"], done.stdout)
+
+
+def doctor_on_host(node: Node, *flags: str) -> Report:
+    """On the node itself."""
+    path = f"PATH={node.programs.folder('containerd')}:{os.environ['PATH']}"
+    config = f"--containerd-config={node.folder / 'etc/containerd.toml'}"
+    command = ["/usr/bin/env", path, CASABA, "doctor", "--node", "--json", config, *flags]
+    done = node.run_in_namespaces(command, check=False)
+    return Report(done.returncode, done.stdout)
+
+
+def pods(bed: Bed, component: str, node: str | None = None) -> list[str]:
+    """Names of the living pods of a part of casaba."""
+    selector = f"--selector=app.kubernetes.io/component={component}"
+    said = bed.kubectl("get", "pods", f"--namespace={NAMESPACE}", selector, "-o=json").stdout
+    return [
+        item["metadata"]["name"]
+        for item in json.loads(said)["items"]
+        if "deletionTimestamp" not in item["metadata"]
+        and node in (None, item["spec"].get("nodeName"))
+    ]
+
+
+def replace_pods(bed: Bed, component: str) -> None:
+    """End the pods of a part; its owner makes others."""
+    selector = f"--selector=app.kubernetes.io/component={component}"
+    bed.kubectl("delete", "pods", f"--namespace={NAMESPACE}", selector)
+
+
+# -- before an installation
+
+
+@pytest.fixture(scope="module")
+def empty(bare_bed: Bed) -> Iterator[Bed]:
+    """A cluster without casaba; nothing is left in it, and its own control plane is back."""
+    yield bare_bed
+    bare_bed.replace_control_plane()
+
+
+def test_no_labelled_node(empty: Bed) -> None:
+    empty.kubectl("label", "node", *NODES, "gpu-")
+    try:
+        report = doctor(empty, "--preinstall")
+    finally:
+        empty.kubectl("label", "node", *NODES, "gpu=on")
+    assert report.code == 0
+    line = report.line("!", "labelled nodes")
+    assert "none of 2 nodes has the label gpu=on" in line
+    assert line.endswith("Kubectl label node NODE gpu=on")
+
+
+def test_a_version_too_old(empty: Bed) -> None:
+    empty.replace_control_plane(api_server=build.old_api_server())
+    told, report = doctor(empty, "--preinstall"), doctor(empty, "--preinstall", "--json")
+    assert told.code == report.code == 1
+    line = told.line("✘", "Kubernetes version")
+    assert f"the API server is v{build.OLD_KUBERNETES}. Upgrade the cluster to Kubernetes" in line
+    assert report.wrong() == {"cluster.version", "cluster.resource-api"}
+    assert "resource.k8s.io/v1 is not served" in report.findings["cluster.resource-api"]["seen"]
+    assert {"cluster.version", "cluster.resource-api"} == doctor(empty, "--json").wrong() - {
+        "parts.releases"
+    }
+
+
+@dataclass(frozen=True)
+class Start:
+    """What was told while the gate was off and edge-2 had a device plugin."""
+
+    bed: Bed
+    before: Report
+    refused: str
+    after: Report
+    nodes: dict[str, Report]
+
+
+@pytest.fixture(scope="module")
+def start(empty: Bed) -> Iterator[Start]:
+    """An installation that should have waited; by now all is well with it."""
+    empty.replace_control_plane(GATE_OFF)
+    with empty.device_plugin("edge-2", "nvidia.com/gpu"):
+        before = doctor(empty, "--preinstall")
+        refused = install(empty, check=False)
+        install(empty, UNCHECKED)
+        wait_for_event(empty, "edge-1", "SliceFieldsDropped")
+        wait_for_event(empty, "edge-2", "DevicePluginOffersCards")
+        after = doctor(empty, "--json")
+        nodes = {node: doctor_of_agent(empty, node) for node in NODES}
+    empty.replace_control_plane()
+    replace_pods(empty, "node-agent")  # else an agent tries again after ten minutes
+    for node in NODES:
+        wait_for_cards(empty, node, 1)
+    yield Start(empty, before, refused, after, nodes)
+    empty.helm("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--no-hooks", *WAITING)
+    empty.kubectl("delete", "resourceslices", "--all")
+
+
+def install(bed: Bed, *flags: str, check: bool = True) -> str:
+    """What Helm says of it."""
+    words = ("upgrade", "--install", RELEASE, str(CHART), *placed(), *VALUES, *WAITING)
+    return bed.helm(*words, *flags, check=check).stderr
+
+
+def test_the_gate_and_a_device_plugin_before_an_installation(start: Start) -> None:
+    assert start.before.code == 1
+    gate = start.before.line("✘", "feature gate, API server")
+    assert "DRAConsumableCapacity is off" in gate
+    assert "Take DRAConsumableCapacity=false out of --feature-gates of kube-apiserver" in gate
+    plugin = start.before.line("✘", "device plugins, old HAMi")
+    assert "edge-2 (a device plugin)" in plugin
+    assert "take the device plugin (or the old HAMi) away from it" in plugin
+    assert start.before.out.splitlines()[-1].startswith("2 wrong, ")
+
+
+def test_helm_refuses_and_shows_why(start: Start) -> None:
+    assert "✘ feature gate, API server: DRAConsumableCapacity is off" in start.refused
+    assert "edge-2 (a device plugin)" in start.refused
+    assert "INSTALLATION FAILED" in start.refused or "UPGRADE FAILED" in start.refused
+
+
+def test_agents_publish_no_card_that_they_could_not_keep(start: Start) -> None:
+    assert start.after.code == 1
+    assert start.after.wrong() >= {"cluster.gate", "nodes.conflicts", "parts.slices"}
+    slices = start.after.findings["parts.slices"]["seen"]
+    assert "no slice of edge-1" in slices
+    assert "edge-2" in slices
+    told = start.after.findings["parts.problems"]["seen"].splitlines()
+    assert [line.split(": ")[:2] for line in told] == [
+        ["edge-1", "SliceFieldsDropped"],
+        ["edge-2", "DevicePluginOffersCards"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        ("edge-1", "SliceFieldsDropped: the API server dropped spec.devices[0]"),
+        ("edge-2", "DevicePluginOffersCards: a device plugin offers the cards of node edge-2"),
+    ],
+)
+def test_the_node_itself_tells_why(start: Start, node: str, words: str) -> None:
+    assert start.nodes[node].code == 1
+    assert start.nodes[node].wrong() == {"node.agent"}
+    assert words in start.nodes[node].findings["node.agent"]["seen"]
+
+
+# -- afterwards
+
+
+@pytest.fixture
+def well(start: Start) -> Bed:
+    """A cluster in which casaba serves the cards of both nodes."""
+    return start.bed
+
+
+def test_nothing_is_wrong(well: Bed) -> None:
+    assert doctor(well, "--json").wrong() == set()
+    assert doctor_of_agent(well, "edge-1").wrong() == set()
+    assert doctor_on_host(well.node("edge-1")).wrong() == set()
+
+
+def test_cdi_is_off(well: Bed) -> None:
+    node = well.node("edge-2")
+    config = node.folder / "etc/containerd.toml"
+    before = config.read_text()
+    config.write_text(before.replace("enable_cdi = true", "enable_cdi = false"))
+    try:
+        report = doctor_on_host(node)
+    finally:
+        config.write_text(before)
+    assert (report.code, report.wrong()) == (1, {"node.runtime"})
+    finding = report.findings["node.runtime"]
+    assert "CDI is off in" in finding["seen"]
+    assert 'set enable_cdi = true under [plugins."io.containerd.cri.v1' in finding["advice"]
+
+
+def test_a_wrong_driver_root(well: Bed) -> None:
+    report = doctor_on_host(well.node("edge-1"), "--driver-root=/opt")
+    assert (report.code, report.wrong()) == (1, {"node.driver"})
+    finding = report.findings["node.driver"]
+    assert f"no libnvidia-ml.so.1 below /opt, but below {DRIVER_ROOT}" in finding["seen"]
+    assert "drivers.nvidia.containerDriver=true" in finding["advice"]
+
+
+def test_a_driver_that_goes_and_comes_late(well: Bed) -> None:
+    node = well.node("edge-2")
+    node.remove_driver()
+    try:
+        wait_for_event(well, "edge-2", "DriverMissing")
+        cluster, here = doctor(well, "--json"), doctor_of_agent(well, "edge-2")
+    finally:
+        node.bring_driver()
+    assert "edge-2: DriverMissing: " in cluster.findings["parts.problems"]["seen"]
+    assert here.wrong() == {"node.driver", "node.agent"}
+    assert "the GPU Operator" in here.findings["node.driver"]["advice"]
+    wait_for_cards(well, "edge-2", 1)
+    assert doctor_of_agent(well, "edge-2").wrong() == set()
+
+
+def test_nobody_reaches_the_webhook(well: Bed) -> None:
+    with closed_service(well):
+        report = doctor(well, "--json")
+    assert (report.code, report.wrong()) == (1, {"webhook.trial"})
+    finding = report.findings["webhook.trial"]
+    assert 'failed calling webhook "mutate.hami.io"' in finding["seen"]
+    assert "the API server can't reach the webhook" in finding["advice"]
+
+
+@contextlib.contextmanager
+def closed_service(bed: Bed) -> Iterator[None]:
+    """The webhook's Service leads to a port at which nobody listens."""
+
+    def lead_to(port: object) -> None:
+        change = [{"op": "replace", "path": "/spec/ports/0/targetPort", "value": port}]
+        patch = ("--type=json", f"-p={json.dumps(change)}")
+        bed.kubectl("patch", "service", WEBHOOK, f"--namespace={NAMESPACE}", *patch)
+
+    def refused() -> bool:
+        return "connection refused" in create_classic_pod(bed)
+
+    lead_to(1)
+    try:
+        wait_until("the API server calls the other port", refused, POD_TIMEOUT_S)
+        yield
+    finally:
+        lead_to("https")
+        wait_until("the webhook is called", lambda: not create_classic_pod(bed), POD_TIMEOUT_S)
+
+
+def create_classic_pod(bed: Bed) -> str:
+    """What is said against a pod that is only tried."""
+    limits = {"limits": {"nvidia.com/gpu": "1"}}
+    waiting = {"name": "c", "image": "none", "resources": limits}
+    tried = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "tried"},
+        "spec": {"containers": [waiting]},
+    }
+    command = ("create", "--dry-run=server", "-f", "-")
+    return bed.kubectl(*command, stdin=json.dumps(tried), check=False).stderr.strip()
+
+
+def test_a_certificate_that_has_expired(well: Bed) -> None:
+    with no_controller(well):
+        serve(well, short_lived(well))
+        replace_pods(well, "webhook")
+        wait_for_webhooks(well, ready=2)
+        wait_for_webhooks(well, ready=0)
+        report = doctor(well, "--json")
+    assert report.code == 1
+    assert report.wrong() >= {"webhook.authority", "webhook.replicas", "webhook.trial"}
+    finding = report.findings["webhook.authority"]
+    assert f"the certificate that {WEBHOOK}-" in finding["seen"]
+    assert "serves has expired" in finding["seen"]
+    assert "the log of the controller" in finding["advice"]
+
+
+@contextlib.contextmanager
+def no_controller(bed: Bed) -> Iterator[None]:
+    """Nobody keeps the certificates; once somebody does again, a good one is served."""
+    scale(bed, CONTROLLER, 0)
+    wait_until("the controller is gone", lambda: not pods(bed, "controller"), POD_TIMEOUT_S)
+    try:
+        yield
+    finally:
+        spoilt = served_certificate(bed)
+        scale(bed, CONTROLLER, 2)
+        wait_until(
+            "the controller makes another certificate",
+            lambda: served_certificate(bed) != spoilt,
+            POD_TIMEOUT_S,
+        )
+        replace_pods(bed, "webhook")  # the kubelet takes its time to tell those that run
+        wait_for_webhooks(bed, ready=2)
+
+
+def scale(bed: Bed, deployment: str, replicas: int) -> None:
+    bed.kubectl(
+        "scale", f"--namespace={NAMESPACE}", f"deploy/{deployment}", f"--replicas={replicas}"
+    )
+
+
+def secret(bed: Bed, name: str) -> dict[str, bytes]:
+    said = bed.kubectl("get", "secret", f"--namespace={NAMESPACE}", name, "-o=json").stdout
+    return {key: base64.b64decode(held) for key, held in json.loads(said)["data"].items()}
+
+
+def served_certificate(bed: Bed) -> bytes:
+    return secret(bed, f"{WEBHOOK}-tls")["tls.crt"]
+
+
+def short_lived(bed: Bed) -> Pair:
+    """A certificate of the cluster's own authority, for the webhook's Service."""
+    held = secret(bed, f"{WEBHOOK}-ca")
+    authority = read_pair(held["ca.crt"], held["ca.key"])
+    assert isinstance(authority, Pair)
+    names = [f"{WEBHOOK}.{NAMESPACE}.svc"]
+    return new_serving(authority, names, datetime.now(UTC), SERVED_S)
+
+
+def serve(bed: Bed, pair: Pair) -> None:
+    """Put it where the webhook's pods find it."""
+    files = {"tls.crt": pair.certificate_pem, "tls.key": pair.key_pem}
+    encoded = {name: base64.b64encode(content).decode() for name, content in files.items()}
+    patch = ("--type=merge", f"-p={json.dumps({'data': encoded})}")
+    bed.kubectl("patch", "secret", f"--namespace={NAMESPACE}", f"{WEBHOOK}-tls", *patch)
+
+
+def wait_for_webhooks(bed: Bed, ready: int) -> None:
+    """Until so many replicas would be called."""
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{WEBHOOK}"
+
+    def are_ready() -> bool:
+        status: dict[str, Any] = (bed.api.object(path) or {"status": {}})["status"]
+        return status.get("readyReplicas", 0) == ready
+
+    logs = ("logs", f"--namespace={NAMESPACE}", f"deploy/{WEBHOOK}", "--tail=20")
+    wait_until(
+        f"{ready} replicas of the webhook are ready",
+        are_ready,
+        POD_TIMEOUT_S,
+        explain=lambda: bed.kubectl(*logs, check=False).stdout,
+    )
+
+
+def test_a_guard_that_is_not_alive(well: Bed) -> None:
+    stripped = container("c", "bare")
+    stripped["securityContext"] = {"privileged": True}
+    stripped["command"] = ["sh", "-c", "umount /etc/ld.so.preload && exec sleep 1000000"]
+    with applied(well, claim("bare", ("gpu", "1Gi", 10)), pod("bare", ["bare"], [stripped])):
+        wait_for_pod(well, "bare")
+        with holding(well, "bare", 64, "c"):
+            cluster, node = doctor(well, "--json"), doctor_of_agent(well, "edge-1")
+    assert (cluster.code, cluster.wrong()) == (1, {"parts.guards"})
+    assert "default/bare c" in cluster.findings["parts.guards"]["seen"]
+    assert "is the program linked statically" in cluster.findings["parts.guards"]["advice"]
+    assert (node.code, node.wrong()) == (1, {"node.guards"})
+    assert "default/bare c (1)" in node.findings["node.guards"]["seen"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.component.webhook import site as sites
 from tests.component.webhook.certificates import Authority
 from tests.component.webhook.site import NAMESPACE, Replica, Site
 
+EXPIRY = "casaba_webhook_certificate_expiry_timestamp_seconds"
 READ = (
     *("nodes", "pods", "resourceslices", "resourceclaims", "deviceclasses", "events", "leases"),
     *("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
@@ -71,7 +73,7 @@ async def test_nothing_is_changed(site: Site, replica: Replica, gateway: Gateway
 
 
 async def test_the_gate_is_off(replica: Replica, gateway: Gateway) -> None:
-    gateway.gate = False
+    gateway.gate, gateway.version = False, "v1.35.2"
     found = await Found.of(gateway.config)
     assert "cluster.gate" in found.are("wrong")
     assert "allowMultipleAllocations" in found.by_id["cluster.gate"].seen
@@ -102,6 +104,18 @@ async def test_agents_are_asked_at_the_port_that_their_pods_name(
     await Found.of(gateway.config)
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/agent-1:9999/proxy/metrics"
     assert ("GET", path) in gateway.asked
+
+
+async def test_what_the_webhook_itself_tells_of_its_certificate(
+    replica: Replica, gateway: Gateway
+) -> None:
+    _, told = await replica.probe("/metrics")
+    gateway.metrics = f"{WELL}{told}"
+    assert (await Found.of(gateway.config)).are("wrong") == []
+    gateway.metrics = WELL + re.sub(rf"^({EXPIRY}) .*", r"\1 1.7e9", told, flags=re.M)
+    found = await Found.of(gateway.config)
+    assert found.are("wrong") == ["webhook.authority"]
+    assert "webhook-1 serves has expired (2023-11-14T" in found.by_id["webhook.authority"].seen
 
 
 async def test_metrics_that_are_none(replica: Replica, gateway: Gateway) -> None:
