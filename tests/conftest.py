@@ -62,6 +62,12 @@ def bare_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def old_api_server() -> Path:
+    """An API server of a Kubernetes that is too old."""
+    return build.old_api_server()
+
+
 @contextmanager
 def _running(
     request: pytest.FixtureRequest, reused: str | None, wanted: BedSettings
@@ -104,6 +110,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         helm.helm()
         if _wants(session, "bare_bed"):
             chart_images.archives()
+        if _wants(session, "old_api_server"):
+            build.old_api_server()
 
 
 def _wants_bed(session: pytest.Session) -> bool:

@@ -397,6 +397,9 @@ def test_without_dras_api_nothing_of_it_is_looked_at() -> None:
             "cluster.version",
             "cluster.resource-api",
         ]
+    empty = replace(without, pods=(), webhooks=Webhooks(mutating=(), validating=()))
+    (parts,) = (one for one in diagnose_cluster(empty) if one.id == "parts.registration")
+    assert (parts.state, parts.seen) == ("skipped", "casaba is not installed")
 
 
 def test_where_nothing_of_casaba_is_only_that_is_wrong() -> None:

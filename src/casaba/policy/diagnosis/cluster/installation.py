@@ -7,6 +7,7 @@ import msgspec
 from casaba.errors import CasabaError
 from casaba.policy.cel import compiled_selector
 from casaba.policy.diagnosis.cluster.canary import canary_slice
+from casaba.policy.diagnosis.cluster.control_plane import without_resource_api
 from casaba.policy.diagnosis.cluster.observations import ClusterObservations, Objects
 from casaba.policy.diagnosis.finding import (
     Check,
@@ -73,12 +74,13 @@ def not_installed(seen: ClusterObservations) -> str | None:
 
 def _is_absent(seen: ClusterObservations) -> bool:
     """Only where all was seen in which something of it would be."""
-    found = seen.webhooks
-    if isinstance(found, Unseen) or isinstance(seen.classes, Unseen):
+    nothing = without_resource_api(seen) is not None
+    classes, slices = ((), ()) if nothing else (seen.classes, seen.slices)
+    if isinstance(seen.webhooks, Unseen) or isinstance(classes, Unseen):
         return False
     ours = {seen.names.mutating, seen.names.validating, DRIVER_NAME}
-    named = (*found.mutating, *found.validating, *seen.classes)
-    return seen.pods == seen.slices == () and not any(name(one) in ours for one in named)
+    named = (*seen.webhooks.mutating, *seen.webhooks.validating, *classes)
+    return seen.pods == slices == () and not any(name(one) in ours for one in named)
 
 
 def _release_of_class(classes: Objects) -> Iterator[tuple[str, str]]:
