@@ -1,5 +1,8 @@
 """Findings for a person's eyes: a short table, and for each ✘ what to do; and for programs."""
 
+from collections.abc import Iterator
+from itertools import groupby
+
 from rich.markup import escape
 from rich.table import Column, Table
 
@@ -57,11 +60,18 @@ def print_table(scope: str, found: tuple[Finding, ...]) -> None:
     """For people at a terminal: what was found, then what to do."""
     console = CommandConsole()
     table = Table("", scope, Column(overflow="fold"), box=None, show_edge=False, pad_edge=False)
-    for finding in found:
-        table.add_row(_sign(console, finding.state), escape(finding.title), escape(finding.seen))
+    for title, finding in _rows(found):
+        table.add_row(_sign(console, finding.state), escape(title), escape(finding.seen))
     console.print(table, highlight=False)
     _print_advice(console, [one for one in found if one.advice and one.state in _ADVISED])
     console.print(f"\n{_summary(found)}", highlight=False)
+
+
+def _rows(found: tuple[Finding, ...]) -> Iterator[tuple[str, Finding]]:
+    """With their titles; what is skipped for one reason is told once."""
+    for _, group in groupby(found, key=lambda one: one.seen if one.state == "skipped" else one.id):
+        first, *others = group
+        yield f"{len(others) + 1} other checks" if others else first.title, first
 
 
 def _print_advice(console: CommandConsole, advised: list[Finding]) -> None:

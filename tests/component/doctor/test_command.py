@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from casaba.settings.host_paths import DRIVER_NAME
+from casaba.simulation.api_server.server import SimulatedApiServer
 from tests.component.doctor.clinic import (
     NODE,
     Object,
@@ -75,6 +78,16 @@ async def test_the_report_of_a_program_is_stable(site: Site, tmp_path: Path) -> 
     assert run.report["findings"][0].keys() == {"id", "title", "state", "seen", "advice"}
     assert run.states() == again.states()
     assert set(run.states().values()) <= {"ok", "warning", "wrong", "unknown", "skipped"}
+
+
+async def test_what_is_skipped_for_one_reason_is_told_once(tmp_path: Path) -> None:
+    async with SimulatedApiServer() as server:
+        path = tmp_path / "kubeconfig"
+        path.write_text(yaml.safe_dump(server.kubeconfig()))
+        run = await doctor(f"--kubeconfig={path}")
+    assert run.code == 1
+    assert run.out.count("casaba is not installed") == 2
+    assert re.search(r"\d+ other checks +casaba is not installed", run.out)
 
 
 async def test_letters_where_there_are_only_letters(site: Site, tmp_path: Path) -> None:
