@@ -138,4 +138,14 @@ def _start_ticks(pid: int) -> int | None:
         return None
     # The command's name is in parentheses and may itself hold spaces and parentheses.
     after_name = stat.rpartition(")")[2].split()
-    return None if after_name[0] in {"Z", "X"} else int(after_name[19])
+    if after_name[0] in {"Z", "X"} and not _has_threads(pid):
+        return None
+    return int(after_name[19])
+
+
+def _has_threads(pid: int) -> bool:
+    """Whether threads outlive the first one: until they have ended, its sockets are open."""
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -50,7 +50,7 @@ def print_problems(found: tuple[Finding, ...]) -> None:
     console = CommandConsole(soft_wrap=True)
     for finding in found:
         if finding.state in _ADVISED:
-            advice = f". {finding.advice[:1].upper()}{finding.advice[1:]}" if finding.advice else ""
+            advice = f"; to do: {finding.advice}" if finding.advice else ""
             text = escape(f"{finding.title}: {finding.seen}{advice}")
             console.print(f"{_sign(console, finding.state)} {text}", highlight=False)
     console.print(_summary(found), highlight=False)

@@ -113,7 +113,7 @@ async def test_before_an_installation_a_device_plugin_is_refused_in_a_line(
     assert run.code == 1
     (line,) = (line for line in run.out.splitlines() if line.startswith("✘"))
     assert "edge-1 (a device plugin)" in line
-    assert "Move one node after the other" in line
+    assert "to do: move one node after the other" in line
 
 
 async def test_before_an_installation_hamis_own_driver_is_found(site: Site, tmp_path: Path) -> None:
