@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from tests.cluster import build, chart_images, helm, packages
+from tests.cluster import audit, build, chart_images, control_plane, helm, packages
 from tests.cluster.bed import Bed, gpu_node, in_use, plain_node, up
-from tests.cluster.settings import BedSettings, default_state
+from tests.cluster.settings import BedSettings, NodeSettings, default_state
 
 # Another name than a person's own bed (`make cluster-up`), so that both live side by side.
 _DEFAULT_NAME = "casabatest"
@@ -31,7 +31,11 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("casaba")
 
+BareBeds = Callable[[str, str, tuple[NodeSettings, ...]], AbstractContextManager[Bed]]
+"""From the end of a bed's name, the variable that names a running one, and its nodes."""
+
 _beds_in_use = pytest.StashKey[list[Bed]]()
+_calls = pytest.StashKey[set[audit.Call]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,12 +58,32 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def bare_bed_of(request: pytest.FixtureRequest) -> BareBeds:
+    """Runs a bed that has the chart's images, and nothing else of casaba."""
+
+    @contextmanager
+    def run(suffix: str, variable: str, nodes: tuple[NodeSettings, ...]) -> Iterator[Bed]:
+        name = f"{_name()}{suffix}"
+        wanted = BedSettings(name=name, state=default_state(name), nodes=nodes, bare=True)
+        with _running(request, os.environ.get(variable), wanted) as running:
+            running.load_images(chart_images.archives())
+            yield running
+
+    return run
+
+
 @pytest.fixture(scope="module")
-def bare_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+def bare_bed(bare_bed_of: BareBeds) -> Iterator[Bed]:
     """Two GPU nodes edge-1 and edge-2 that have the chart's images, and nothing else of casaba."""
-    with _running(request, os.environ.get(_REUSED_BARE), _bare_settings(_name())) as running:
-        running.load_images(chart_images.archives())
-        yield running
+    with bare_bed_of("bare", _REUSED_BARE, (gpu_node(1, "edge-1"), gpu_node(2, "edge-2"))) as bed:
+        yield bed
+
+
+@pytest.fixture
+def recorded_calls(request: pytest.FixtureRequest) -> frozenset[audit.Call]:
+    """What service accounts asked of the API servers of all beds that have ended."""
+    return frozenset(request.config.stash.get(_calls, ()))
 
 
 @pytest.fixture(scope="session")
@@ -83,10 +107,20 @@ def _running(
             ending.enter_context(_ending_on_sigterm())
             running = up(wanted)
             ending.callback(running.down)
+        ending.enter_context(_recording(request.config, running))
         in_reports = request.config.stash.setdefault(_beds_in_use, [])
         in_reports.append(running)
         ending.callback(in_reports.remove, running)
         yield running
+
+
+@contextmanager
+def _recording(config: pytest.Config, running: Bed) -> Iterator[None]:
+    """Keep what service accounts ask meanwhile; the log ends with the bed."""
+    log = control_plane.audit_log(running.settings)
+    start = audit.size(log)
+    yield
+    config.stash.setdefault(_calls, set()).update(audit.calls(log, start))
 
 
 @contextmanager
@@ -108,14 +142,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         packages.install_missing()
         build.build()
         helm.helm()
-        if _wants(session, "bare_bed"):
+        if _wants(session, "bare_bed_of"):
             chart_images.archives()
         if _wants(session, "old_api_server"):
             build.old_api_server()
 
 
 def _wants_bed(session: pytest.Session) -> bool:
-    asks = _wants(session, "bed") or _wants(session, "bare_bed")
+    asks = _wants(session, "bed") or _wants(session, "bare_bed_of")
     return asks or bool(session.items and session.config.getoption("--real"))
 
 
@@ -125,12 +159,6 @@ def _wants(session: pytest.Session, fixture: str) -> bool:
 
 def _name() -> str:
     return os.environ.get(_NAME, _DEFAULT_NAME)
-
-
-def _bare_settings(name: str) -> BedSettings:
-    bare = f"{name}bare"
-    nodes = (gpu_node(1, "edge-1"), gpu_node(2, "edge-2"))
-    return BedSettings(name=bare, state=default_state(bare), nodes=nodes, bare=True)
 
 
 def _settings(name: str) -> BedSettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.cluster import certificates, network, processes
+from tests.cluster import audit, certificates, network, processes
 from tests.cluster.build import Programs
 from tests.cluster.certificates import KeyPair
 from tests.cluster.processes import Daemon
@@ -65,6 +66,11 @@ def start_forward(settings: BedSettings, listener: socket.socket) -> None:
     descriptor = listener.fileno()
     os.set_inheritable(descriptor, True)
     processes.start(_forward(settings, descriptor))
+
+
+def audit_log(settings: BedSettings) -> Path:
+    """What service accounts asked of the API server; for `audit.calls`."""
+    return settings.cloud / "audit.log"
 
 
 def start_storage_and_api(settings: BedSettings, programs: Programs) -> None:
@@ -169,10 +175,18 @@ def _api_server(settings: BedSettings, programs: Programs) -> Daemon:
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--allow-privileged=true",
+            f"--audit-policy-file={_audit_policy(settings)}",
+            f"--audit-log-path={audit_log(settings)}",
             # Webhooks behind a Service are called at their pods: nobody translates its address.
             "--enable-aggregator-routing=true",
         ],
     )
+
+
+def _audit_policy(settings: BedSettings) -> Path:
+    file = settings.cloud / "audit-policy.json"
+    file.write_text(json.dumps(audit.POLICY))
+    return file
 
 
 def _controller_manager(settings: BedSettings, programs: Programs) -> Daemon:
