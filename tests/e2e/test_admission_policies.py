@@ -18,7 +18,7 @@ from tests.cluster.waiting import wait_until
 from tests.e2e.charts import rendered
 from tests.e2e.workloads import DRIVER, claim, slices, wait_for_slice
 
-TEMPLATES = ("admission/node-agent.yaml", "admission/claims.yaml")
+TEMPLATES = tuple(f"admission/{name}.yaml" for name in ("node-agent", "claims", "doctor"))
 NAMESPACE = "policy-test"
 AGENT = "hami-dra-driver-service-account"
 OTHER = "somebody"
@@ -151,7 +151,7 @@ def test_the_api_server_finds_nothing_wrong_with_the_policies(
         lambda: all(_type_checking(cluster.bed, name) for name in names),
         POLICY_TIMEOUT_S,
     )
-    assert [_type_checking(cluster.bed, name) for name in names] == ["1 {}"] * 3
+    assert [_type_checking(cluster.bed, name) for name in names] == ["1 {}"] * 4
 
 
 def _type_checking(bed: Bed, name: str) -> str:
