@@ -79,6 +79,18 @@ def pod(
     }
 
 
+def classic_pod(name: str, **resources: str) -> dict[str, Any]:
+    """A pod that waits, with resources of `nvidia.com`."""
+    limits = {f"nvidia.com/{kind}": amount for kind, amount in resources.items()}
+    waiting = container("c") | {"resources": {"limits": limits}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [waiting]},
+    }
+
+
 @contextlib.contextmanager
 def applied(bed: Bed, *objects: dict[str, Any] | Path) -> Iterator[None]:
     """Objects or files, as they are, on the API server for a while; gone, with all that they

@@ -1,0 +1,1 @@
+"""The chart, installed once by real helm, as people and other programs meet it."""
