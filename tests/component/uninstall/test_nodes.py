@@ -133,6 +133,22 @@ async def test_a_node_that_does_not_answer_is_named() -> None:
     assert sets.release.done == ["delete agent"]
 
 
+async def test_a_node_that_is_away_is_told_with_what_cleans_it_later() -> None:
+    sets = Slow()
+    sets.release.silent = {"b"}
+    told: list[str] = []
+    image = "casaba.dev/node-agent:1"
+    await NodeCleaning(sets, SETTINGS, told.append, image=image).run()
+    assert sets.release.done == ORDER
+    assert sets.release.dirty == {"b"}
+    (named,) = [line for line in told if "not Ready" in line]
+    assert "not Ready: b. " in named
+    assert named.endswith(
+        "kubectl debug node/NODE --profile=sysadmin --image=casaba.dev/node-agent:1"
+        " -- casaba node-clean --host-root=/host"
+    )
+
+
 async def test_a_cleaner_that_is_late_does_not_stay() -> None:
     sets = Slow(meet=time_is_over)
     sets.release.agent = None

@@ -5,6 +5,9 @@
 `next_step` goes by the cluster alone, so whoever is killed in between goes on where it was. A
 cleaner beside an agent is one of an earlier uninstall: its pods are ready, but the agent has
 written again since. So it goes before the agent does, and a cleaner without an agent is right.
+
+A node whose kubelet does not answer is not waited for: edge nodes may be away for long, and an
+uninstall must not hang on them. They are named, for `casaba node-clean` when they are back.
 """
 
 from casaba.policy.removal.cluster import (
@@ -26,7 +29,7 @@ from casaba.policy.removal.node import (
     claim_uids,
     plan_removal,
 )
-from casaba.policy.removal.workloads import DaemonPod, DaemonSet
+from casaba.policy.removal.workloads import DaemonPod, DaemonSet, NodeState
 
 __all__ = [
     "AwaitCleaned",
@@ -40,6 +43,7 @@ __all__ = [
     "DaemonSet",
     "Delete",
     "NodeSeen",
+    "NodeState",
     "RemovalPlan",
     "Step",
     "claim_uids",

@@ -17,6 +17,18 @@ class ClusterSeen:
     agent_pods: tuple[DaemonPod, ...] = ()
     cleaner: DaemonSet | None = None
     cleaner_pods: tuple[DaemonPod, ...] = ()
+    silent_nodes: frozenset[str] = frozenset()
+    """Nodes whose kubelet does not answer."""
+
+    def answering(self, pods: Iterable[DaemonPod]) -> tuple[DaemonPod, ...]:
+        """Those that are worth waiting for."""
+        return tuple(pod for pod in pods if pod.spec.node_name not in self.silent_nodes)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Silent nodes that have a pod of either, in order."""
+        nodes = {pod.spec.node_name for pod in (*self.agent_pods, *self.cleaner_pods)}
+        return tuple(sorted(nodes & self.silent_nodes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +62,10 @@ class AwaitCleaned:
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaned:
-    """Every node is clean; what is left to do is to delete the cleaner."""
+    """Every node that answers is clean; what is left to do is to delete the cleaner."""
+
+    silent: tuple[str, ...] = ()
+    """Nodes that don't answer, and may not be clean."""
 
 
 Step = Delete | AwaitGone | CreateCleaner | AwaitCleaned | Cleaned
@@ -58,26 +73,37 @@ Step = Delete | AwaitGone | CreateCleaner | AwaitCleaned | Cleaned
 
 def next_step(seen: ClusterSeen) -> Step:
     """What to do now; see the package for the order."""
-    if seen.agent is not None or seen.agent_pods:
+    cleaners = seen.answering(seen.cleaner_pods)
+    if seen.agent is not None or seen.answering(seen.agent_pods):
         return _end_of_agents(seen)
-    if seen.cleaner is None:
-        if seen.cleaner_pods:
-            return _gone("cleaner", seen.cleaner, seen.cleaner_pods)
+    if seen.cleaner is None and not cleaners:
         return CreateCleaner()
-    if seen.cleaner.is_going:
-        return _gone("cleaner", seen.cleaner, seen.cleaner_pods)
-    if seen.cleaner.is_ready:
-        return Cleaned()
-    return AwaitCleaned(waiting=_not_ready(seen.cleaner, seen.cleaner_pods))
+    if seen.cleaner is None or seen.cleaner.is_going:
+        return _gone("cleaner", seen.cleaner, cleaners)
+    if _is_done(seen.cleaner, seen):
+        return Cleaned(silent=seen.left_out)
+    return AwaitCleaned(waiting=_not_ready(seen.cleaner, cleaners))
 
 
 def last_step(seen: ClusterSeen) -> Step:
     """What to do once every node is clean: nothing of the cleaner may stay."""
     if seen.cleaner is not None and not seen.cleaner.is_going:
         return Delete(part="cleaner", uid=seen.cleaner.metadata.uid)
-    if seen.cleaner is not None or seen.cleaner_pods:
-        return _gone("cleaner", seen.cleaner, seen.cleaner_pods)
-    return Cleaned()
+    cleaners = seen.answering(seen.cleaner_pods)
+    if seen.cleaner is not None or cleaners:
+        return _gone("cleaner", seen.cleaner, cleaners)
+    return Cleaned(silent=seen.left_out)
+
+
+def _is_done(cleaner: DaemonSet, seen: ClusterSeen) -> bool:
+    """Whether each node that it wants has a pod, which is ready where the node answers."""
+    answering = seen.answering(seen.cleaner_pods)
+    nodes = {pod.spec.node_name for pod in seen.cleaner_pods}
+    return (
+        cleaner.is_observed
+        and len(nodes) >= cleaner.status.desired_number_scheduled
+        and all(pod.is_ready and not pod.is_going for pod in answering)
+    )
 
 
 def _end_of_agents(seen: ClusterSeen) -> Step:
@@ -85,7 +111,7 @@ def _end_of_agents(seen: ClusterSeen) -> Step:
         return Delete(part="cleaner", uid=seen.cleaner.metadata.uid)
     if seen.agent is not None and not seen.agent.is_going:
         return Delete(part="agent", uid=seen.agent.metadata.uid)
-    return _gone("agent", seen.agent, seen.agent_pods)
+    return _gone("agent", seen.agent, seen.answering(seen.agent_pods))
 
 
 def _gone(part: Part, daemon_set: DaemonSet | None, pods: Iterable[DaemonPod]) -> AwaitGone:
@@ -113,6 +139,6 @@ def _not_ready(cleaner: DaemonSet, pods: Iterable[DaemonPod]) -> tuple[str, ...]
     if told:
         return told
     status = cleaner.status
-    if status.observed_generation < cleaner.metadata.generation:
+    if not cleaner.is_observed:
         return ("nobody has looked at the cleaner yet; is kube-controller-manager running?",)
     return (f"{status.number_ready} of {status.desired_number_scheduled} nodes are clean",)

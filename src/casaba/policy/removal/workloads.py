@@ -1,4 +1,4 @@
-"""DaemonSets and their pods, as the uninstall sees them (k8s.io/api, apps/v1 and core/v1)."""
+"""DaemonSets, their pods and nodes, as the uninstall sees them (k8s.io/api, apps/v1, core/v1)."""
 
 from casaba.wire.kubernetes import ObjectMeta, Wire
 
@@ -23,13 +23,9 @@ class DaemonSet(Wire, frozen=True):
         return self.metadata.deletion_timestamp is not None
 
     @property
-    def is_ready(self) -> bool:
-        """Whether every node that it wants has a pod that is ready; also where it wants none."""
-        told = self.status
-        return (
-            told.observed_generation >= self.metadata.generation
-            and told.number_ready >= told.desired_number_scheduled
-        )
+    def is_observed(self) -> bool:
+        """Whether its controller has looked at it, so that its status says how many it wants."""
+        return self.status.observed_generation >= self.metadata.generation
 
 
 class ContainerEnd(Wire, frozen=True):
@@ -62,6 +58,26 @@ class Condition(Wire, frozen=True):
     status: str
     reason: str = ""
     message: str = ""
+
+
+class NodeStatus(Wire, frozen=True):
+    """How a node does."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodeState(Wire, frozen=True):
+    """A node: name, and whether its kubelet answers."""
+
+    metadata: ObjectMeta
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether pods neither start nor end there: it is not Ready."""
+        return not any(
+            one.type == "Ready" and one.status == "True" for one in self.status.conditions
+        )
 
 
 class DaemonPodStatus(Wire, frozen=True):

@@ -34,6 +34,7 @@ from casaba.settings.uninstall import UninstallSettings
 Tell = Callable[[str], None]
 
 _TOLD = 10
+_CLEAN = "casaba node-clean --host-root=/host"
 
 _TAKE_BACK_S = 10.0
 """For the last request of an uninstall that is late already."""
@@ -43,18 +44,20 @@ _LASTING = (Forbidden, Unauthorized, Invalid)
 
 
 class NodesNotClean(CasabaError):
-    """Some nodes did not answer in time."""
+    """Some nodes could not be cleaned in time."""
 
 
 async def clean_nodes(settings: UninstallSettings, tell: Tell) -> None:
     """End the agents, run the cleaner on their nodes, delete it; done again it goes on.
+
+    Nodes that are not Ready are told and left out.
 
     Raises NodesNotClean with each node and why, InvalidInput, HostError, KubeError.
     """
     cleaner = read_cleaner(settings)
     async with KubeClient(load_config(settings.kubeconfig)) as client:
         workloads = Workloads(client, settings.namespace, agent=settings.agent, cleaner=cleaner)
-        await NodeCleaning(workloads, settings, tell).run()
+        await NodeCleaning(workloads, settings, tell, image=image_of(cleaner)).run()
 
 
 def read_cleaner(settings: UninstallSettings) -> Mapping[str, Any]:
@@ -75,6 +78,14 @@ def read_cleaner(settings: UninstallSettings) -> Mapping[str, Any]:
     return found
 
 
+def image_of(cleaner: Mapping[str, Any]) -> str:
+    """The image that cleans a node; a word for it where the DaemonSet names none."""
+    try:
+        return str(cleaner["spec"]["template"]["spec"]["initContainers"][0]["image"])
+    except (KeyError, IndexError, TypeError):
+        return "IMAGE_OF_THE_NODE_AGENT"
+
+
 class DaemonSets(Protocol):
     """The agent's and the cleaner's; raises KubeError."""
 
@@ -88,24 +99,29 @@ class DaemonSets(Protocol):
 class NodeCleaning:
     """One run, with one deadline for all steps."""
 
-    def __init__(self, workloads: DaemonSets, settings: UninstallSettings, tell: Tell) -> None:
+    def __init__(
+        self, workloads: DaemonSets, settings: UninstallSettings, tell: Tell, *, image: str = ""
+    ) -> None:
         self._workloads = workloads
         self._settings = settings
         self._tell = tell
+        self._image = image
         self._told: Step | None = None
         self._trouble: tuple[str, ...] = ()
         self._is_clean = False
 
     async def run(self) -> None:
-        """Until every node is clean; raises NodesNotClean, and KubeError that waiting won't end.
+        """Until every node that answers is clean.
+
+        Raises NodesNotClean, and KubeError that waiting won't end.
 
         Pods of the cleaner that take long to end are told, no more: their work is done.
         """
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                await self._until_done(next_step)
+                done = await self._until_done(next_step)
                 self._is_clean = True
-                self._tell("every node is clean")
+                self._tell(told_clean(done, self._image))
                 await self._until_done(last_step)
         except TimeoutError as error:
             await self._take_cleaner_back()
@@ -113,12 +129,12 @@ class NodeCleaning:
                 raise NodesNotClean(self._refusal()) from error
             self._tell(f"not waited for: {few(self._trouble)}")
 
-    async def _until_done(self, decide: Callable[[ClusterSeen], Step]) -> None:
+    async def _until_done(self, decide: Callable[[ClusterSeen], Step]) -> Cleaned:
         while True:
             try:
                 step = decide(await self._workloads.look())
                 if isinstance(step, Cleaned):
-                    return
+                    return step
                 self._note(step)
                 if isinstance(step, Delete | CreateCleaner):
                     await self._workloads.carry_out(step)
@@ -166,7 +182,19 @@ def told(step: Step) -> str:
         case AwaitCleaned(waiting=waiting):
             return f"waiting for nodes: {few(waiting)}"
         case Cleaned():
-            return "every node is clean"
+            return told_clean(step, "")
+
+
+def told_clean(done: Cleaned, image: str) -> str:
+    """What became of the nodes, and how those that were away are cleaned later."""
+    if not done.silent:
+        return "every node is clean"
+    command = f"kubectl debug node/NODE --profile=sysadmin --image={image} -- {_CLEAN}"
+    return (
+        f"every node that answers is clean; not cleaned, since they are not Ready: "
+        f"{few(done.silent)}. Their pods stay in Terminating until they are back or their Node "
+        f"objects are deleted. Clean each when it is back: {command}"
+    )
 
 
 def few(texts: tuple[str, ...]) -> str:

@@ -1,13 +1,21 @@
-"""The two DaemonSets of an uninstall in the cluster: seen, deleted, created."""
+"""The two DaemonSets of an uninstall and their nodes: seen, deleted, created."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from casaba.kube import DAEMON_SETS, PODS, AlreadyExists, Conflict, KubeClient, NotFound
-from casaba.policy.removal import ClusterSeen, CreateCleaner, DaemonPod, DaemonSet, Delete
+from casaba.kube import DAEMON_SETS, NODES, PODS, AlreadyExists, Conflict, KubeClient, NotFound
+from casaba.policy.removal import (
+    ClusterSeen,
+    CreateCleaner,
+    DaemonPod,
+    DaemonSet,
+    Delete,
+    NodeState,
+)
 
 _SETS = DAEMON_SETS.decoded_as(DaemonSet)
 _PODS = PODS.decoded_as(DaemonPod)
+_NODES = NODES.decoded_as(NodeState)
 
 
 class Workloads:
@@ -26,11 +34,13 @@ class Workloads:
         """What there is. Sets before pods: a pod that is seen alone has lost its set."""
         agent, cleaner = await self._set("agent"), await self._set("cleaner")
         pods = (await self._client.list(_PODS, namespace=self._namespace)).items
+        nodes = (await self._client.list(_NODES)).items
         return ClusterSeen(
             agent=agent,
             agent_pods=tuple(pod for pod in pods if pod.belongs_to(self._names["agent"])),
             cleaner=cleaner,
             cleaner_pods=tuple(pod for pod in pods if pod.belongs_to(self._names["cleaner"])),
+            silent_nodes=frozenset(node.metadata.name for node in nodes if node.is_silent),
         )
 
     async def _set(self, part: str) -> DaemonSet | None:

@@ -72,6 +72,8 @@ class Release:
     """Nodes with a cleaner's pod, and whether it is ready."""
     broken: set[str] = field(default_factory=set)
     """Nodes on which no pod starts or ends."""
+    silent: set[str] = field(default_factory=set)
+    """Nodes that are not Ready."""
     made: int = 0
     done: list[str] = field(default_factory=list)
 
@@ -83,10 +85,19 @@ class Release:
 
     def works(self, node: str) -> None:
         """The controllers and one node's kubelet do what is due."""
-        if node not in self.broken:
+        if node in self.silent:
+            self._a_pod_for(node)
+        elif node not in self.broken:
             self._agents_turn(node)
             self._cleaners_turn(node)
         self.observed = self.cleaner is not None
+
+    def _a_pod_for(self, node: str) -> None:
+        """DaemonSets have pods on such nodes too; none of them starts or ends."""
+        if self.agent is not None:
+            self.agent_pods.add(node)
+        if self.cleaner is not None:
+            self.cleaner_pods[node] = False
 
     def _agents_turn(self, node: str) -> None:
         if self.agent is not None:
@@ -123,6 +134,7 @@ class Release:
                 pod(CLEANER, node, READY if ready else None)
                 for node, ready in sorted(self.cleaner_pods.items())
             ),
+            silent_nodes=frozenset(self.silent),
         )
 
     def act(self, step: Step) -> None:

@@ -1,4 +1,7 @@
-"""Whatever happens meanwhile and whoever is killed, in the end the nodes are clean."""
+"""Whatever happens meanwhile and whoever is killed, in the end the nodes are clean.
+
+Nodes that went away are named, and only they may be left.
+"""
 
 from collections.abc import Callable
 
@@ -21,27 +24,34 @@ class Uninstalls(RuleBasedStateMachine):
         self.release.install()
         self.decide: Callable[[ClusterSeen], Step] = next_step
         self.decided: Step | None = None
+        self.left: set[str] = set()
 
     @rule(node=st.sampled_from(["a", "b"]))
     def a_node_works(self, node: str) -> None:
         self.release.works(node)
 
+    @rule(node=st.sampled_from(["a", "b"]))
+    def a_node_goes_or_comes_back(self, node: str) -> None:
+        self.release.silent ^= {node}
+
     @rule()
     def the_uninstall_looks(self) -> None:
         step = self.decide(self.release.seen())
         if isinstance(step, Cleaned):
-            self._it_says_so()
+            self._it_says_so(step)
         else:
             self.decided = step
 
-    def _it_says_so(self) -> None:
+    def _it_says_so(self, done: Cleaned) -> None:
         assert self.release.agent is None
+        assert set(done.silent) <= self.release.silent
         if self.decide is next_step:
-            assert self.release.dirty == set()
+            assert self.release.dirty <= set(done.silent)
+            self.left |= set(done.silent)
             self.decide = last_step
         else:
             assert self.release.cleaner is None
-            assert self.release.cleaner_pods == {}
+            assert self.release.cleaner_pods.keys() <= self.release.silent
 
     @precondition(lambda self: self.decided is not None)
     @rule()
@@ -62,6 +72,7 @@ class Uninstalls(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.the_uninstall_is_killed()
+        self.left = set()
         for _ in range(_ENOUGH):
             self.the_uninstall_looks()
             if self.decided is not None:
@@ -69,8 +80,12 @@ class Uninstalls(RuleBasedStateMachine):
             self.release.works("a")
             self.release.works("b")
         assert self.decide is last_step
+        assert self.left <= self.release.silent
+        assert self.release.dirty <= self.left
+        self.release.silent.clear()
+        for node in self.release.nodes:
+            self.release.works(node)
         assert self.release.seen() == ClusterSeen()
-        assert self.release.dirty == set()
 
 
 TestUninstalls = Uninstalls.TestCase

@@ -1,7 +1,9 @@
 """For whom an uninstall waits, and why, in words."""
 
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from casaba.policy.removal import (
@@ -11,9 +13,11 @@ from casaba.policy.removal import (
     ClusterSeen,
     CreateCleaner,
     Delete,
+    NodeState,
+    last_step,
     next_step,
 )
-from tests.unit.policy.removal.release import AGENT, CLEANER, daemon_set, pod
+from tests.unit.policy.removal.release import AGENT, CLEANER, READY, daemon_set, pod
 
 DELETED = "2026-12-01T11:00:00Z"
 
@@ -108,6 +112,38 @@ def test_a_set_that_is_kept() -> None:
     step = next_step(ClusterSeen(agent=agent))
     assert isinstance(step, AwaitGone)
     assert "example.com/keep" in step.waiting[0]
+
+
+def test_nodes_that_do_not_answer_are_left_out() -> None:
+    cleaner = daemon_set(CLEANER, desired=2, ready=1)
+    pods = (pod(CLEANER, "a", READY), pod(CLEANER, "b"))
+    silent = frozenset({"b", "elsewhere"})
+    agents = (pod(AGENT, "b", deletionTimestamp=DELETED),)
+    seen = ClusterSeen(agent_pods=agents, cleaner=cleaner, cleaner_pods=pods, silent_nodes=silent)
+    assert next_step(seen) == Cleaned(silent=("b",))
+    assert next_step(replace(seen, cleaner_pods=pods[:1])) == AwaitCleaned(
+        waiting=("1 of 2 nodes are clean",)
+    )
+    assert next_step(replace(seen, cleaner_pods=(), cleaner=None)) == CreateCleaner()
+    assert last_step(replace(seen, cleaner=None, cleaner_pods=pods[1:])) == Cleaned(silent=("b",))
+    back = replace(seen, silent_nodes=frozenset())
+    assert next_step(back) == Delete(part="cleaner", uid="cleaner-1")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_silent"),
+    [
+        ([{"type": "Ready", "status": "True"}], False),
+        ([{"type": "Ready", "status": "Unknown"}], True),
+        ([{"type": "Ready", "status": "False"}, {"type": "DiskPressure", "status": "True"}], True),
+        ([], True),
+    ],
+)
+def test_a_node_answers_while_it_is_ready(
+    conditions: list[dict[str, str]], is_silent: bool
+) -> None:
+    body = {"metadata": {"name": "a"}, "status": {"conditions": conditions}}
+    assert msgspec.convert(body, NodeState).is_silent == is_silent
 
 
 def test_a_cluster_without_labelled_nodes_is_clean() -> None:
