@@ -281,6 +281,10 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
         ("monitor.legacyMetrics=false",),
         lambda c: not any("legacy" in f and "no" not in f for f in flags(c, CONTROLLER)),
     ),
+    (
+        ("monitor.legacySchedulerMetrics=true",),
+        lambda c: "--legacy-scheduler-metrics" in flags(c, CONTROLLER),
+    ),
     ((MONITORS,), lambda c: len(c.of("ServiceMonitor")) == 3),
     (
         (MONITORS, 'monitor.serviceMonitor.interval="30s"'),
@@ -316,6 +320,16 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
     ),
     (("uninstall.force=true",), lambda c: "--force" in job_args(c, "hami-dra-preuninstall-check")),
     (("uninstall.cleanNodes=false",), lambda c: not c.cleaners()),
+    (
+        ("uninstall.allNodes=true",),
+        lambda c: (
+            [
+                (spec["nodeSelector"], spec["tolerations"], "affinity" in spec)
+                for spec in (one["spec"]["template"]["spec"] for one in c.cleaners())
+            ]
+            == [({"kubernetes.io/os": "linux"}, [{"operator": "Exists"}], False)]
+        ),
+    ),
     (
         ("uninstall.timeoutSeconds=600",),
         lambda c: "--timeout-s=600" in job_args(c, "hami-dra-uninstall"),

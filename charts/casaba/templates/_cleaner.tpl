@@ -20,9 +20,15 @@ spec:
       automountServiceAccountToken: false
       {{- include "casaba.pullSecrets" $ | nindent 6 }}
       priorityClassName: {{ .daemonSet.priorityClassName }}
+      {{- if $.Values.uninstall.allNodes }}
+      nodeSelector:
+        kubernetes.io/os: linux
+      tolerations: [{operator: Exists}]
+      {{- else }}
       nodeSelector: {{- toYaml .daemonSet.nodeSelector | nindent 8 }}
       tolerations: {{- toYaml .daemonSet.tolerations | nindent 8 }}
       affinity: {{- toYaml .daemonSet.affinity | nindent 8 }}
+      {{- end }}
       terminationGracePeriodSeconds: 1
       initContainers:
         - name: clean

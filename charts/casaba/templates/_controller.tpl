@@ -10,6 +10,20 @@
 - --webhook-service={{ include "casaba.webhook" . }}
 - --serving-secret={{ include "casaba.servingSecret" . }}
 - --authority-secret={{ include "casaba.authoritySecret" . }}
+- --mutating-webhooks={{ ternary (include "casaba.mutating" .) "" .Values.webhook.config.mutating.enabled }}
+- --validating-webhooks={{ ternary (include "casaba.validating" .) "" .Values.webhook.config.validating.enabled }}
+{{- end }}
+
+{{/* Rights to let the API server trust an authority of ours. */}}
+{{- define "casaba.trustRules" -}}
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations]
+  resourceNames: [{{ include "casaba.mutating" . }}]
+  verbs: [get, patch]
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingwebhookconfigurations]
+  resourceNames: [{{ include "casaba.validating" . }}]
+  verbs: [get, patch]
 {{- end }}
 
 {{- define "casaba.controllerFlags" -}}
@@ -19,10 +33,9 @@
 - --resource-mem={{ .Values.resourceMem }}
 - --resource-cores={{ .Values.resourceCores }}
 - --{{ ternary "" "no-" .Values.monitor.legacyMetrics }}legacy-metrics
+- --{{ ternary "" "no-" .Values.monitor.legacySchedulerMetrics }}legacy-scheduler-metrics
 {{- if eq (include "casaba.certificateMaker" . | trim) "controller" }}
 {{ include "casaba.certificateFlags" . }}
-- --mutating-webhooks={{ ternary (include "casaba.mutating" .) "" .Values.webhook.config.mutating.enabled }}
-- --validating-webhooks={{ ternary (include "casaba.validating" .) "" .Values.webhook.config.validating.enabled }}
 {{- else }}
 - --no-certificates
 {{- end }}

@@ -72,6 +72,17 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* The label by which the doctor knows the nodes that offer their cards. */}}
+{{- define "casaba.nodeLabel" -}}
+{{- $selector := .Values.drivers.nvidia.daemonSet.nodeSelector }}
+{{- if or (not $selector) (hasKey $selector "gpu") -}}
+gpu={{ $selector.gpu | default "on" }}
+{{- else -}}
+{{- $key := keys $selector | sortAlpha | first -}}
+{{ $key }}={{ get $selector $key }}
+{{- end }}
+{{- end }}
+
 {{/* Replicas on different nodes where that is possible: `list .Values.webhook.affinity "webhook"` */}}
 {{- define "casaba.affinity" -}}
 {{- if index . 0 }}
