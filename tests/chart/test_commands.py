@@ -203,13 +203,30 @@ def test_the_controller_is_told_who_waits_for_its_certificates() -> None:
     once = parsed("controller", job["args"][1:])
     configurations = rendered().of("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
     names = [configuration["metadata"]["name"] for configuration in configurations]
-    assert [told.mutating_webhooks, told.validating_webhooks] == names
+    for flags in (told, once):
+        assert [flags.mutating_webhooks, flags.validating_webhooks] == names
     assert told.webhook_service == once.webhook_service == "hami-dra-webhook"
     assert told.serving_secret == once.serving_secret
     assert told.authority_secret == once.authority_secret
     assert once.certificates_once
     ((pod, _),) = started(rendered(), "webhook")
     assert pod["volumes"][0]["secret"]["secretName"] == told.serving_secret
+
+
+@pytest.mark.parametrize(
+    ("selector", "label"),
+    [('{"gpu":"on"}', "gpu=on"), ('{"pool":"x"}', "gpu=on"), ('{"gpu":"yes"}', "gpu=yes")],
+)
+def test_the_doctor_is_told_which_nodes_and_resource(selector: str, label: str) -> None:
+    values = (f"drivers.nvidia.daemonSet.nodeSelector={selector}", 'resourceName="example.com/g"')
+    jobs = [
+        c["args"]
+        for _, c in started(rendered(*values), "doctor")
+        if "--preuninstall" not in c["args"]
+    ]
+    assert len(jobs) == 2
+    for words in jobs:
+        assert {f"--node-label={label}", "--resource-name=example.com/g"} <= {*words}
 
 
 def test_the_service_chooses_by_the_label_that_the_leader_gets() -> None:

@@ -84,10 +84,24 @@ def named(server: SimulatedApiServer, plural: str) -> set[str]:
     return {one["metadata"]["name"] for one in server.objects(plural)}
 
 
+def is_trusted(server: SimulatedApiServer) -> bool:
+    """Whether every webhook has somebody to trust."""
+    configurations = [
+        one
+        for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+        for one in server.objects(plural)
+    ]
+    return bool(configurations) and all(
+        w["clientConfig"].get("caBundle") for c in configurations for w in c["webhooks"]
+    )
+
+
 async def test_the_job_makes_the_certificates(server: SimulatedApiServer, tmp_path: Path) -> None:
+    """And lets the webhooks that there are on an upgrade trust them."""
     job = rendered().one("Job", "hami-dra-certificates")
     await make_certificates_once(settings_of(server, tmp_path, job))
     assert named(server, "secrets") >= {"hami-dra-webhook-tls", "hami-dra-webhook-ca"}
+    assert is_trusted(server)
 
 
 async def test_the_controller_leads(
@@ -95,21 +109,13 @@ async def test_the_controller_leads(
 ) -> None:
     deployment = rendered().one("Deployment", "hami-dra-monitor")
 
-    def trusted() -> bool:
-        configurations = [
-            one
-            for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-            for one in server.objects(plural)
-        ]
-        return all(w["clientConfig"].get("caBundle") for c in configurations for w in c["webhooks"])
-
     def leads() -> bool:
         pods = [one for one in server.objects("pods") if one["metadata"]["name"] == POD]
         return all(one["metadata"].get("labels", {}).get(LEADS) == TRUE for one in pods)
 
     with caplog.at_level(logging.INFO):
         work = run_controller(settings_of(server, tmp_path, deployment))
-        await until(work, lambda: trusted() and leads())
+        await until(work, lambda: is_trusted(server) and leads())
     assert "casaba-controller" in named(server, "leases")
     assert "hami-dra-webhook-ca" in named(server, "secrets")
     told = [f"{one.getMessage()} {getattr(one, 'reason', '')}" for one in caplog.records]

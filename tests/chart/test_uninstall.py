@@ -99,6 +99,10 @@ def test_the_job_may_what_its_steps_need() -> None:
     for name in (agent, "hami-dra-node-cleaner"):
         assert {("daemonsets", "get", name), ("daemonsets", "delete", name)} <= given
     assert {("daemonsets", "create", "*"), ("pods", "list", "*")} <= given
+    cluster = rendered().one("ClusterRole", "hami-dra-uninstall")
+    assert any(
+        rule["resources"] == ["nodes"] and rule["verbs"] == ["list"] for rule in cluster["rules"]
+    )
 
 
 def test_the_cleaner_tells_why_it_failed() -> None:
