@@ -65,6 +65,19 @@ def server(by: KeyPair, folder: Path, name: str, addresses: Sequence[str]) -> Ke
     return _issued(by, folder, name, subject, ExtendedKeyUsageOID.SERVER_AUTH, addresses)
 
 
+def self_signed(folder: Path, name: str, addresses: Sequence[str]) -> KeyPair:
+    """A server certificate that is its own authority, without a subject: its names say it all."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    nobody = x509.Name([])
+    names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
+    builder = (
+        _unsigned(nobody, nobody, key)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(names, critical=True)
+    )
+    return KeyPair(folder, name, builder.sign(key, hashes.SHA256()), key).write()
+
+
 def signing_key(folder: Path, name: str) -> tuple[Path, Path]:
     """A bare key pair for service account tokens: (private, public) files."""
     key = ec.generate_private_key(ec.SECP256R1())

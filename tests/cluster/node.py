@@ -18,6 +18,7 @@ from tests.cluster import (
     control_plane,
     device_plugin,
     driver_root,
+    host_driver,
     images,
     mounts,
     network,
@@ -124,6 +125,19 @@ class Node:
         self.stop("kubelet")
         self.path(device_plugin.CHECKPOINT).unlink(missing_ok=True)
         self.start("kubelet")
+
+    # -- the driver, as installed on the node itself
+
+    def install_driver(self) -> None:
+        """Put driver and device nodes where a host has them."""
+        host_driver.install(self.folder, self._in_namespaces)
+
+    def uninstall_driver(self) -> None:
+        """Take them away again."""
+        host_driver.uninstall(self._in_namespaces)
+
+    def _in_namespaces(self, script: str) -> None:
+        self.run_in_namespaces(["/bin/sh", "-ec", script])
 
     # -- daemons and programs
 
