@@ -43,15 +43,14 @@ def kinds(bed: Bed) -> Iterator[None]:
 
 
 def issue(bed: Bed, namespace: str, name: str) -> None:
-    """Once a Certificate is there: issue it, and let the webhooks that name it trust it."""
-    path = f"/apis/{_GROUP}/v1/namespaces/{namespace}/certificates/{name}"
-    wait_until(f"Certificate {name} is there", lambda: _is_there(bed, path), _INSTALL_TIMEOUT_S)
-    spec = (bed.api.object(path) or {})["spec"]
-    issuer = bed.api.object(
-        f"/apis/{_GROUP}/v1/namespaces/{namespace}/issuers/{spec['issuerRef']['name']}"
-    )
+    """Once a Certificate is there: issue it, and let the webhooks that name it trust it.
+
+    Whatever of it is there last: an installation makes them in any order.
+    """
+    own = f"/apis/{_GROUP}/v1/namespaces/{namespace}"
+    spec = _once_there(bed, f"{own}/certificates/{name}")["spec"]
     assert spec["issuerRef"]["kind"] == "Issuer"
-    assert issuer is not None
+    issuer = _once_there(bed, f"{own}/issuers/{spec['issuerRef']['name']}")
     assert issuer["spec"] == {"selfSigned": {}}
     pair = certificates.self_signed(bed.settings.state / "cert-manager", name, spec["dnsNames"])
     _store(bed, namespace, spec["secretName"], name, pair)
@@ -59,8 +58,15 @@ def issue(bed: Bed, namespace: str, name: str) -> None:
         _inject(bed, plural, f"{namespace}/{name}", pair)
 
 
-def _is_there(bed: Bed, path: str) -> bool:
-    return bed.api.object(path) is not None
+def _once_there(bed: Bed, path: str) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+
+    def is_there() -> bool:
+        found.extend(filter(None, [bed.api.object(path)]))
+        return bool(found)
+
+    wait_until(f"{path} is there", is_there, _INSTALL_TIMEOUT_S)
+    return found[0]
 
 
 def _served(bed: Bed) -> bool:
@@ -106,19 +112,31 @@ def _store(bed: Bed, namespace: str, secret: str, certificate: str, pair: KeyPai
 
 def _inject(bed: Bed, plural: str, certificate: str, pair: KeyPair) -> None:
     """As its cainjector does."""
+    wait_until(
+        f"one of {plural} names {certificate}",
+        lambda: bool(_naming(bed, plural, certificate)),
+        _INSTALL_TIMEOUT_S,
+    )
+    for item in _naming(bed, plural, certificate):
+        patch = [
+            {
+                "op": "add",
+                "path": f"/webhooks/{index}/clientConfig/caBundle",
+                "value": _encoded(pair.crt),
+            }
+            for index in range(len(item["webhooks"]))
+        ]
+        name = item["metadata"]["name"]
+        bed.kubectl("patch", plural, name, "--type=json", f"--patch={json.dumps(patch)}")
+
+
+def _naming(bed: Bed, plural: str, certificate: str) -> list[dict[str, Any]]:
     listed = bed.api.object(f"/apis/admissionregistration.k8s.io/v1/{plural}") or {"items": []}
-    for item in listed["items"]:
-        if item["metadata"].get("annotations", {}).get(_INJECTED) == certificate:
-            patch = [
-                {
-                    "op": "add",
-                    "path": f"/webhooks/{index}/clientConfig/caBundle",
-                    "value": _encoded(pair.crt),
-                }
-                for index in range(len(item["webhooks"]))
-            ]
-            name = item["metadata"]["name"]
-            bed.kubectl("patch", plural, name, "--type=json", f"--patch={json.dumps(patch)}")
+    return [
+        item
+        for item in listed["items"]
+        if item["metadata"].get("annotations", {}).get(_INJECTED) == certificate
+    ]
 
 
 def _encoded(file: Path) -> str:

@@ -64,9 +64,9 @@ def chart(on_hosts: Bed, before: dict[str, frozenset[str]]) -> Iterator[Bed]:
     """The chart, whose certificate somebody else issues meanwhile."""
     with cert_manager.kinds(on_hosts), ThreadPoolExecutor(1) as pool:
         try:
-            issued = pool.submit(cert_manager.issue, on_hosts, NAMESPACE, CERTIFICATE)
-            install(on_hosts, *VALUES)
-            issued.result()
+            installed = pool.submit(install, on_hosts, *VALUES)
+            cert_manager.issue(on_hosts, NAMESPACE, CERTIFICATE)
+            installed.result()
             for node in before:
                 wait_for_cards(on_hosts, node, 1)
             yield on_hosts
