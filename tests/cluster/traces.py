@@ -109,8 +109,10 @@ def _is_shared_and_empty(inside: str, path: Path) -> bool:
 
 
 def _mounts(node: Node) -> Iterator[str]:
+    """Below the node's own folders: elsewhere the machine's come and go."""
     table = node.run_in_namespaces(["/bin/cat", "/proc/self/mounts"]).stdout
-    yield from (f"{node.name}: mount {line.split()[1]}" for line in table.splitlines())
+    points = (line.split()[1] for line in table.splitlines())
+    yield from (f"{node.name}: mount {point}" for point in points if point.startswith(_FOLDERS))
 
 
 def _processes(node: Node) -> Iterator[str]:

@@ -63,8 +63,7 @@ class Installed:
 def installed(bare_bed: Bed) -> Iterator[Installed]:
     """The chart, installed while the second node has no driver yet."""
     late = bare_bed.node("edge-2")
-    # Helm makes it if it is not there, and never removes it.
-    bare_bed.kubectl("create", "namespace", NAMESPACE)
+    make_namespace(bare_bed)
     try:
         before = traces(bare_bed)
         late.remove_driver()
@@ -77,6 +76,13 @@ def installed(bare_bed: Bed) -> Iterator[Installed]:
         yield Installed(bare_bed, before)
     finally:
         remove_rest(bare_bed)
+
+
+def make_namespace(bed: Bed) -> None:
+    """As Helm does where there is none; it never removes it."""
+    labelled = {"name": NAMESPACE, "labels": {"name": NAMESPACE}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": labelled}
+    bed.kubectl("create", "-f", "-", stdin=json.dumps(namespace))
 
 
 @pytest.fixture
