@@ -33,7 +33,7 @@ def _judge(claims: Objects) -> Verdict:
     return wrong(
         f"{count(len(pods), 'pod')} hold{'s' * (len(pods) == 1)} cards: {few(pods)}",
         "delete these pods (kubectl get resourceclaims -A shows their claims) and uninstall again; "
-        "by force they would stay in Terminating",
+        "by force (chart: uninstall.force=true) they would stay in Terminating",
     )
 
 
