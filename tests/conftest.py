@@ -65,7 +65,13 @@ def bare_bed_of(request: pytest.FixtureRequest) -> BareBeds:
     @contextmanager
     def run(suffix: str, variable: str, nodes: tuple[NodeSettings, ...]) -> Iterator[Bed]:
         name = f"{_name()}{suffix}"
-        wanted = BedSettings(name=name, state=default_state(name), nodes=nodes, bare=True)
+        wanted = BedSettings(
+            name=name,
+            state=default_state(name),
+            nodes=nodes,
+            node_monitor_grace_s=_NODE_MONITOR_GRACE_S,
+            bare=True,
+        )
         with _running(request, os.environ.get(variable), wanted) as running:
             running.load_images(chart_images.archives())
             yield running
