@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.cluster.bed import Bed
 from tests.cluster.node import Node
 from tests.cluster.waiting import wait_until
-from tests.e2e.test_helm import NAMESPACE
+from tests.e2e.releases import NAMESPACE
 from tests.e2e.workloads import POD_TIMEOUT_S
 
 CASABA = str(Path(sys.executable).parent / "casaba")

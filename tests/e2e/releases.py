@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.bed import Bed
-from tests.cluster.images import SAMPLE
 from tests.cluster.waiting import wait_until
 from tests.e2e.workloads import SLICE_TIMEOUT_S, slices
 
@@ -70,23 +69,6 @@ def wait_for_no_difference(what: str, difference: Callable[[], str], timeout_s: 
         return not found[0]
 
     wait_until(what, nothing, timeout_s, explain=lambda: f"The difference:\n{found[0]}")
-
-
-def classic_pod(name: str, **resources: str) -> dict[str, Any]:
-    """A pod that waits, with resources of `nvidia.com`."""
-    limits = {f"nvidia.com/{kind}": amount for kind, amount in resources.items()}
-    waiting = {
-        "name": "c",
-        "image": SAMPLE,
-        "command": ["sleep", "1000000"],
-        "resources": {"limits": limits},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"terminationGracePeriodSeconds": 1, "containers": [waiting]},
-    }
 
 
 def of_pod(bed: Bed, name: str) -> dict[str, Any]:

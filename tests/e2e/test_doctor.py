@@ -27,17 +27,16 @@ from tests.e2e.examinations import (
     replace_pods,
     told_by_agent,
 )
-from tests.e2e.test_helm import (
+from tests.e2e.releases import (
     CHART,
     NAMESPACE,
-    NODES,
+    PLACE,
     RELEASE,
-    VALUES,
     WAITING,
-    placed,
     wait_for_cards,
     wait_for_event,
 )
+from tests.e2e.test_helm import NODES, VALUES
 from tests.e2e.workloads import POD_TIMEOUT_S, applied, claim, container, holding, pod, wait_for_pod
 
 pytestmark = pytest.mark.timeout(400)
@@ -119,7 +118,16 @@ def start(empty: Bed) -> Iterator[Start]:
 
 def install(bed: Bed, *flags: str, check: bool = True) -> str:
     """What Helm says of it."""
-    words = ("upgrade", "--install", RELEASE, str(CHART), *placed(), *VALUES, *WAITING)
+    words = (
+        "upgrade",
+        "--install",
+        RELEASE,
+        str(CHART),
+        PLACE,
+        "--create-namespace",
+        *VALUES,
+        *WAITING,
+    )
     return bed.helm(*words, *flags, check=check).stderr
 
 

@@ -18,7 +18,6 @@ from tests.cluster.waiting import wait_until
 from tests.e2e.releases import (
     GONE_TIMEOUT_S,
     NAMESPACE,
-    classic_pod,
     granted,
     install,
     of_pod,
@@ -27,7 +26,7 @@ from tests.e2e.releases import (
     wait_for_cards,
     wait_for_no_difference,
 )
-from tests.e2e.workloads import SCENARIO, applied, memory_mib, run_in, wait_for_pod
+from tests.e2e.workloads import SCENARIO, applied, classic_pod, memory_mib, run_in, wait_for_pod
 
 pytestmark = pytest.mark.timeout(400)
 

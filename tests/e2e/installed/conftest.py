@@ -8,18 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chart.rendering import CHART, NAMESPACE
 from tests.cluster.bed import Bed, gpu_node
 from tests.cluster.waiting import wait_until
 from tests.conftest import BareBeds
-from tests.e2e.installed.objects import old_template, ruined_secrets, slice_of
-from tests.e2e.workloads import POD_TIMEOUT_S, SLICE_TIMEOUT_S
+from tests.e2e.installed.objects import old_template, ruined_secrets
+from tests.e2e.releases import NAMESPACE, PLACE, RELEASE, WAITING, install, wait_for_cards
+from tests.e2e.workloads import POD_TIMEOUT_S
 
-RELEASE = "casaba"
 # Seven cards: what one tenant after the other of the examples may spread over, and a free one.
 NODES = (gpu_node(1, "edge-1"), gpu_node(2, "edge-2", ("A10",) * 6))
 _REUSED = "CASABA_TEST_CHART_BED"
-_PLACED = (f"--namespace={NAMESPACE}", "--wait", "--timeout=180s")
 
 
 @pytest.fixture(scope="package")
@@ -29,9 +27,9 @@ def release(bare_bed_of: BareBeds) -> Iterator[Bed]:
         bed.kubectl("create", "namespace", NAMESPACE)
         left = {"apiVersion": "v1", "kind": "List", "items": [*ruined_secrets(), old_template()]}
         bed.kubectl("apply", "-f", "-", stdin=json.dumps(left))
-        bed.helm("install", RELEASE, str(CHART), *_PLACED)
+        install(bed)
         for node in bed.nodes:
-            _wait_for_cards(bed, node.name, len(node.settings.cards))
+            wait_for_cards(bed, node.name, len(node.settings.cards))
         yield bed
         if os.environ.get(_REUSED):  # another bed goes as a whole
             _remove(bed)
@@ -44,14 +42,6 @@ def _remove(bed: Bed) -> None:
         lambda: bed.kubectl("get", "resourceclaims", "-o=name").stdout == "",
         POD_TIMEOUT_S,
     )
-    bed.helm("uninstall", RELEASE, "--no-hooks", *_PLACED)
+    bed.helm("uninstall", RELEASE, PLACE, "--no-hooks", *WAITING)
     bed.kubectl("delete", "resourceclaimtemplates,resourceslices", "--all")
     bed.kubectl("delete", "namespace", NAMESPACE)
-
-
-def _wait_for_cards(bed: Bed, node: str, count: int) -> None:
-    wait_until(
-        f"{node} offers {count} cards",
-        lambda: len(slice_of(bed, node)["spec"].get("devices") or ()) == count,
-        SLICE_TIMEOUT_S,
-    )
