@@ -103,8 +103,9 @@ def _slice_row(slice_: SliceUse, card: CardUse) -> Iterator[RenderableType]:
         yield _bar(card.memory_used_bytes, card.memory_limit_bytes)
     capped = 0 < card.cores_percent < 100
     yield f"{card.cores_percent} %" if capped else "no cap"
-    yield f"{card.card_percent:.0f} %"
-    yield _bar(card.card_percent, card.cores_percent if capped else 100)
+    busy = card.card_percent
+    yield "-" if busy is None else f"{busy:.0f} %"
+    yield _bar(busy or 0, card.cores_percent if capped else 100)
     yield f"{card.wait_ns / _NS_PER_S:.1f} s"
     yield str(slice_.refusals)
     yield str(len(slice_.pids))

@@ -32,8 +32,8 @@ class CardUse:
     """The card's time since the budget was made."""
     wait_ns: int
     """Time that launches were held back since the budget was made."""
-    card_percent: float
-    """Part of the card's time in the last moments, 0 to 100."""
+    card_percent: float | None
+    """Part of the card's time in the last moments, 0 to 100; None: not known yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ nothing, and neither does one whose mounts can't be read.
 """
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 
 from casaba.model.gpu_process import GpuProcess
 from casaba.model.ids import GpuUuid
@@ -37,26 +38,18 @@ def _is_guarded(process: GpuProcess, pids: Mapping[tuple[str, str], tuple[int, .
 def _states(
     slices: tuple[SliceUse, ...], unguarded: Mapping[tuple[str, str], set[int]]
 ) -> Iterable[GuardState]:
-    guarded: dict[tuple[str, ContainerName], int] = {}
-    bare: dict[tuple[str, ContainerName], set[int]] = {}
+    budgets: dict[tuple[str, str, str], list[SliceUse]] = {}
     for one in slices:
         for user in one.users:
-            key = (one.namespace, user)
-            guarded[key] = guarded.get(key, 0) + len(one.pids)
-            found = unguarded.get((one.claim_uid, user.container), set())
-            bare[key] = bare.get(key, set()) | found
-    for (namespace, name), count in sorted(guarded.items(), key=_by_name):
+            budgets.setdefault((one.namespace, user.pod, user.container), []).append(one)
+    for (namespace, pod, container), own in sorted(budgets.items(), key=itemgetter(0)):
+        bare = [unguarded.get((one.claim_uid, container), ()) for one in own]
         yield GuardState(
             namespace=namespace,
-            name=name,
-            guarded=count,
-            unguarded=len(bare[namespace, name]),
+            name=ContainerName(pod=pod, container=container),
+            guarded=sum([len(one.pids) for one in own]),
+            unguarded=len(set().union(*bare)),
         )
-
-
-def _by_name(item: tuple[tuple[str, ContainerName], int]) -> tuple[str, str, str]:
-    (namespace, name), _ = item
-    return (namespace, name.pod, name.container)
 
 
 def foreign_processes(

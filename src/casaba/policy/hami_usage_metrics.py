@@ -12,23 +12,12 @@ from casaba.model.card_reading import CardReading
 from casaba.model.gpu import Gpu
 from casaba.model.ids import GpuUuid
 from casaba.model.node_use import NodeUse
-from casaba.model.slice_use import CardUse, ContainerName, SliceUse
-from casaba.wire.exposition import Family, Sample
-
-ZONE = "vGPU"
-"""A label with one value that all series of HAMi's have."""
+from casaba.model.slice_use import CardUse, SliceUse
+from casaba.policy.hami_build import ZONE
+from casaba.wire.exposition import Family, Sample, known_samples
 
 CONTAINER_LABELS = ("namespace", "pod", "container", "vdevice_index", "device_uuid", "zone")
 HOST_LABELS = ("node", "device_index", "device_uuid", "device_type", "zone")
-BUILD_LABELS = (
-    "version",
-    "revision",
-    "build_date",
-    "go_version",
-    "compiler",
-    "platform",
-    "zone",
-)
 
 LEGACY_CONTAINER_LABELS = (
     "podnamespace",
@@ -55,14 +44,14 @@ class VDevice:
     limit_bytes: int = 0
     used_bytes: int = 0
     context_bytes: int = 0
-    percent: float = 0.0
-    """Of the card's time."""
+    percent: float | None = 0.0
+    """Of the card's time; None while one of the budgets' is not known."""
     idle_s: float | None = None
     """Since the last launch; None before the first."""
 
 
-_Key = tuple[str, ContainerName, GpuUuid]
-"""Namespace, container and card."""
+_Key = tuple[str, str, str, GpuUuid]
+"""Namespace, pod, container and card."""
 
 
 def hami_usage_families(use: NodeUse) -> list[Family]:
@@ -88,12 +77,6 @@ def legacy_usage_families(use: NodeUse) -> list[Family]:
             memory,
         ),
     ]
-
-
-def build_family(version: str, compiler: str, platform: str) -> Family:
-    """Which release runs; what only Go programs have is empty."""
-    samples = [((version, "", "", "", compiler, platform, ZONE), 1)]
-    return _gauge("hami_build_info", "The release that runs.", BUILD_LABELS, samples)
 
 
 # name, text, value of a card's reading
@@ -179,7 +162,7 @@ def _host_families(use: NodeUse, rows: Iterable[_HostRow], labels: tuple[str, ..
         if gpu.uuid in use.readings
     ]
     return [
-        _gauge(name, text, labels, _known((key, value(card)) for key, card in told))
+        _gauge(name, text, labels, known_samples([(key, value(card)) for key, card in told]))
         for name, text, value in rows
     ]
 
@@ -197,28 +180,28 @@ def _families(
 ) -> list[Family]:
     told = [(_container_values(key, one), one) for key, one in vdevices.items()]
     return [
-        _gauge(name, text, labels, _known((key, value(one)) for key, one in told))
+        _gauge(name, text, labels, known_samples([(key, value(one)) for key, one in told]))
         for name, text, value in rows
     ]
 
 
 def _container_values(key: _Key, vdevice: VDevice) -> tuple[str, ...]:
-    namespace, name, gpu = key
-    return (namespace, name.pod, name.container, str(vdevice.index), gpu, ZONE)
+    namespace, pod, container, gpu = key
+    return (namespace, pod, container, str(vdevice.index), gpu, ZONE)
 
 
 def _vdevices(use: NodeUse) -> dict[_Key, VDevice]:
     found: dict[_Key, VDevice] = {}
-    counts: dict[tuple[str, ContainerName], int] = {}
+    counts: dict[tuple[str, str, str], int] = {}
     for one in use.slices:
-        owner = one.owner
+        container = (one.namespace, one.owner.pod, one.owner.container)
         for card in one.cards:
-            key = (one.namespace, owner, card.gpu)
-            if key not in found:
-                index = counts.get((one.namespace, owner), 0)
-                counts[one.namespace, owner] = index + 1
-                found[key] = VDevice(index)
-            _add(found[key], one, card, use.boot_time_ns)
+            vdevice = found.get((*container, card.gpu))
+            if vdevice is None:
+                index = counts.get(container, 0)
+                counts[container] = index + 1
+                vdevice = found[(*container, card.gpu)] = VDevice(index)
+            _add(vdevice, one, card, use.boot_time_ns)
     return found
 
 
@@ -227,14 +210,13 @@ def _add(vdevice: VDevice, slice_: SliceUse, card: CardUse, boot_time_ns: int) -
     vdevice.limit_bytes += card.memory_limit_bytes
     vdevice.used_bytes += card.memory_used_bytes
     vdevice.context_bytes += card.overhead_bytes
-    vdevice.percent = min(vdevice.percent + card.card_percent, _PERCENT)
+    if vdevice.percent is None or card.card_percent is None:
+        vdevice.percent = None
+    else:
+        vdevice.percent = min(vdevice.percent + card.card_percent, _PERCENT)
     if slice_.last_launch_ns:
         idle_s = max(boot_time_ns - slice_.last_launch_ns, 0) / _NS_PER_S
         vdevice.idle_s = idle_s if vdevice.idle_s is None else min(vdevice.idle_s, idle_s)
-
-
-def _known(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> list[Sample]:
-    return [(key, value) for key, value in samples if value is not None]
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], samples: Sequence[Sample]) -> Family:

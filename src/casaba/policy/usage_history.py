@@ -24,7 +24,7 @@ class _Remembered:
     launches: dict[int, int] = field(default_factory=dict)
     """Of each living process, by PID."""
     ended_launches: int = 0
-    percents: tuple[float, ...] = ()
+    percents: tuple[float | None, ...] = ()
 
 
 class UsageHistory:
@@ -47,10 +47,13 @@ class UsageHistory:
                 _observe_launches(known, budget)
         self._budgets = seen
 
-    def card_percent(self, key: BudgetKey, card: int) -> float:
-        """Part of a card's time that a budget used, 0 to 100; 0 before the second reading."""
+    def card_percent(self, key: BudgetKey, card: int) -> float | None:
+        """Part of a card's time that a budget used, 0 to 100.
+
+        None where it is not known: before the second reading, unless nothing was ever charged.
+        """
         known = self._budgets.get(key)
-        return known.percents[card] if known and card < len(known.percents) else 0.0
+        return known.percents[card] if known and card < len(known.percents) else None
 
     def launches(self, key: BudgetKey) -> int:
         """Launches of living processes, and of dead ones as far as a reading saw them."""
@@ -68,6 +71,8 @@ def _observe_time(known: _Remembered, busy_ns: tuple[int, ...], now_ns: int) -> 
             min(max(_PERCENT * (now - then) / (now_ns - since_ns), 0.0), _PERCENT)
             for now, then in zip(busy_ns, before, strict=False)
         )
+    elif not samples:
+        known.percents = tuple(None if busy else 0.0 for busy in busy_ns)
     if not samples or now_ns - samples[-1][0] >= _APART_NS:
         samples.append((now_ns, busy_ns))
 

@@ -45,12 +45,20 @@ def join_usage(
     """A SliceUse for each request of each claim, in order of namespace, claim and request."""
     users = _users(pods)
     slices = [
-        _slice(claim, request, gpus, users.get((claim.namespace, claim.name), ()), budgets, history)
+        _slice(claim, shares, gpus, users.get((claim.namespace, claim.name), ()), budgets, history)
         for claim in claims
-        for request in dict.fromkeys(share.request for share in claim.shares)
+        for shares in _by_request(claim.shares)
     ]
     told = [_with_own_users(slice_, known) for slice_ in slices]
     return tuple(sorted(told, key=lambda one: (one.namespace, one.claim, one.request)))
+
+
+def _by_request(shares: Iterable[Share]) -> Iterable[list[Share]]:
+    """The shares of each request, of which there is one at least."""
+    found: dict[RequestName, list[Share]] = {}
+    for share in shares:
+        found.setdefault(share.request, []).append(share)
+    return found.values()
 
 
 def unresolved(slices: Iterable[SliceUse], known: KnownRequests) -> bool:
@@ -91,15 +99,15 @@ def _with_own_users(slice_: SliceUse, known: KnownRequests) -> SliceUse:
 
 def _slice(
     claim: AllocatedClaim,
-    request: RequestName,
+    shares: list[Share],
     gpus: Mapping[DeviceName, Gpu],
     users: tuple[ContainerName, ...],
     budgets: Mapping[BudgetKey, BudgetUsage],
     history: UsageHistory,
 ) -> SliceUse:
+    request = shares[0].request
     key = (claim.uid, request)
     budget = budgets.get(key)
-    shares = [share for share in claim.shares if share.request == request]
     processes = budget.processes if budget else ()
     return SliceUse(
         namespace=claim.namespace,
@@ -108,11 +116,11 @@ def _slice(
         request=request,
         users=users,
         cards=tuple(_cards(budget, shares, gpus, history)),
-        kinds_bytes=tuple(map(sum, zip(*(one.kinds_bytes for one in processes), strict=True))),
-        pids=tuple(process.pid for process in processes),
+        kinds_bytes=tuple(map(sum, zip(*[one.kinds_bytes for one in processes], strict=True))),
+        pids=tuple([process.pid for process in processes]),
         refusals=budget.refusals if budget else 0,
         launches=history.launches(key),
-        last_launch_ns=max((process.last_launch_ns for process in processes), default=0),
+        last_launch_ns=max([process.last_launch_ns for process in processes], default=0),
         damaged=bool(budget and budget.damaged),
     )
 
@@ -124,7 +132,7 @@ def _cards(
     history: UsageHistory,
 ) -> Iterator[CardUse]:
     """In the policy's order of cards, which is that of the shares."""
-    devices = list(dict.fromkeys(share.device for share in shares))
+    devices = list(dict.fromkeys([share.device for share in shares]))
     if budget is None:
         for device in devices:
             if device in gpus:
@@ -135,8 +143,8 @@ def _cards(
         yield _card_use(
             limits,
             _minor(devices[number]) if number < len(devices) else number,
-            asked=sum(process.cards[number].asked_bytes for process in budget.processes),
-            overhead=sum(process.cards[number].overhead_bytes for process in budget.processes),
+            asked=sum([process.cards[number].asked_bytes for process in budget.processes]),
+            overhead=sum([process.cards[number].overhead_bytes for process in budget.processes]),
             times=budget.times[number] if budget.times else _NO_TIME,
             percent=history.card_percent(key, number),
         )
@@ -166,7 +174,7 @@ def _card_use(
     asked: int = 0,
     overhead: int = 0,
     times: CardTimes = _NO_TIME,
-    percent: float = 0.0,
+    percent: float | None = 0.0,
 ) -> CardUse:
     return CardUse(
         gpu=limits.gpu,

@@ -14,7 +14,7 @@ from casaba.model.ids import GpuUuid
 from casaba.model.node_use import NodeUse
 from casaba.model.slice_use import CardUse, ContainerName, GuardState, SliceUse
 from casaba.policy.hami_usage_metrics import hami_usage_families, legacy_usage_families
-from casaba.wire.exposition import Family, Sample
+from casaba.wire.exposition import Family, Sample, known_samples
 from casaba.wire.region_file import KINDS
 
 SLICE_LABELS = ("namespace", "pod", "container", "claim", "request")
@@ -52,7 +52,14 @@ def _granted(card: CardUse) -> float:
     return (card.cores_percent or _PERCENT) / _PERCENT
 
 
-_OF_A_SLICES_CARD: tuple[tuple[str, _Kind, str, Callable[[CardUse], float]], ...] = (
+def _own_part(card: CardUse) -> float | None:
+    """Of its own time; None while it is not known."""
+    if card.card_percent is None:
+        return None
+    return card.card_percent / _PERCENT / _granted(card)
+
+
+_OF_A_SLICES_CARD: tuple[tuple[str, _Kind, str, Callable[[CardUse], float | None]], ...] = (
     (
         "casaba_slice_memory_limit_bytes",
         "gauge",
@@ -81,7 +88,7 @@ _OF_A_SLICES_CARD: tuple[tuple[str, _Kind, str, Callable[[CardUse], float]], ...
         "casaba_slice_utilization_ratio",
         "gauge",
         "Part of its own time that the slice used since the last scrape (0-1).",
-        lambda card: card.card_percent / _PERCENT / _granted(card),
+        _own_part,
     ),
     (
         "casaba_gpu_seconds",
@@ -130,7 +137,13 @@ def _slice_card_families(slices: Sequence[SliceUse]) -> list[Family]:
         ((*_slice_labels(one, one.owner), card.gpu), card) for one in slices for card in one.cards
     ]
     return [
-        _family(name, kind, text, SLICE_CARD_LABELS, [(key, value(card)) for key, card in labelled])
+        _family(
+            name,
+            kind,
+            text,
+            SLICE_CARD_LABELS,
+            known_samples([(key, value(card)) for key, card in labelled]),
+        )
         for name, kind, text, value in _OF_A_SLICES_CARD
     ]
 

@@ -25,26 +25,42 @@ class Family:
     samples: Sequence[Sample]
 
 
+def known_samples(samples: Iterable[tuple[tuple[str, ...], float | None]]) -> list[Sample]:
+    """Those that have a value."""
+    return [(values, number) for values, number in samples if number is not None]
+
+
 def render(families: Iterable[Family], *, openmetrics: bool = False) -> bytes:
     """The text of all families; one without samples is only announced."""
-    lines = [line for family in families for line in _lines(family, openmetrics)]
+    texts: dict[tuple[str, ...], _LabelTexts] = {}
+    lines: list[str] = []
+    for family in families:
+        known = texts.get(family.labels)
+        if known is None:
+            known = texts[family.labels] = _LabelTexts(family.labels)
+        lines += _lines(family, known, openmetrics)
     return "".join(lines).encode()
 
 
-def _lines(family: Family, openmetrics: bool) -> Iterator[str]:
+class _LabelTexts(dict[tuple[str, ...], str]):
+    """What stands in braces, by the labels' values: many families tell of the same things."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        super().__init__()
+        told = ",".join(f'{label}="%s"' for label in labels)
+        self._pattern = f"{{{told}}}" if labels else ""
+
+    def __missing__(self, values: tuple[str, ...]) -> str:
+        text = self[values] = self._pattern % _escaped(values)
+        return text
+
+
+def _lines(family: Family, texts: _LabelTexts, openmetrics: bool) -> Iterator[str]:
     sample_name = f"{family.name}_total" if family.kind == "counter" else family.name
     name = family.name if openmetrics else sample_name
     yield f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"
-    pattern = _pattern(sample_name, family.labels)
     for values, number in family.samples:
-        yield pattern % (*_escaped(values), number)
-
-
-def _pattern(name: str, labels: tuple[str, ...]) -> str:
-    if not labels:
-        return f"{name} %s\n"
-    told = ",".join(f'{label}="%s"' for label in labels)
-    return f"{name}{{{told}}} %s\n"
+        yield f"{sample_name}{texts[values]} {number}\n"
 
 
 def _escaped(values: tuple[str, ...]) -> tuple[str, ...]:

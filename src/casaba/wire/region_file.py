@@ -100,10 +100,13 @@ class Region:
 
         `lives` chooses slots by number.
         """
+        begin = layout.REGION_FILE_SLOTS
+        end = begin + _used_slots(self.start) * layout.REGION_SLOT_BYTES
+        slots = enumerate(_SLOT.iter_unpack(self.start[begin:end]))
         return {
-            slot: _process(self, slot)
-            for slot in range(_used_slots(self.start))
-            if _slot_pid(self.start, slot) and lives(slot)
+            slot: _process(words, tuple([_card_usage(card, slot) for card in self.cards]))
+            for slot, words in slots
+            if words[_PID] and lives(slot)
         }
 
 
@@ -164,15 +167,12 @@ def _no_region(size: int) -> InvalidInput:
     )
 
 
-def _process(region: Region, slot: int) -> ProcessUsage:
-    at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
-    words = _SLOT.unpack_from(region.start, at)
-    cards = tuple(_card_usage(card, slot) for card in region.cards)
+def _process(words: tuple[int, ...], cards: tuple[CardUsage, ...]) -> ProcessUsage:
     return ProcessUsage(
         pid=words[_PID],
         guard_version=words[_GUARD_VERSION],
         cards=cards,
-        kinds_bytes=_kinds(words, sum(card.asked_bytes for card in cards)),
+        kinds_bytes=_kinds(words, sum([card.asked_bytes for card in cards])),
         peak_bytes=words[_PEAK],
         refusals=words[_REFUSALS],
         launches=words[_LAUNCHES],
@@ -190,11 +190,6 @@ def _kinds(words: tuple[int, ...], asked_bytes: int) -> tuple[int, ...]:
     return tuple(told)
 
 
-def _slot_pid(start: Content, slot: int) -> int:
-    at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES + layout.REGION_SLOT_PID[0]
-    return int(_WORD.unpack_from(start, at)[0])
-
-
 def _card_usage(card: Content, slot: int) -> CardUsage:
     return CardUsage(
         asked_bytes=_word(card, layout.REGION_CARD_ASKED, slot),
@@ -208,4 +203,5 @@ def _word(card: Content, place: tuple[int, str], number: int) -> int:
 
 def _number(content: Content, at: int, place: tuple[int, str]) -> int:
     offset, code = place
-    return int(struct.unpack_from(code, content, at + offset)[0])
+    (number,) = struct.unpack_from(code, content, at + offset)
+    return int(number)

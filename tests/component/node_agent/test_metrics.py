@@ -103,7 +103,8 @@ async def _reads(path: Path, word: str) -> bool:
 async def _busy(live: LiveNode) -> Scrape | None:
     scrape = await live.scrape()
     seen = scrape.value("casaba_launches_total", **SLICE) > 0
-    return scrape if seen and scrape.value("casaba_slice_utilization_ratio", **SLICE) > 0 else None
+    told = scrape.named("casaba_slice_utilization_ratio")
+    return scrape if seen and any(value > 0 for _, value in told) else None
 
 
 def _check_idle_node(scrape: Scrape) -> None:

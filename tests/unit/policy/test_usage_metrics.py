@@ -74,13 +74,14 @@ def joined(
     *budgets: BudgetUsage,
     claims: Iterable[AllocatedClaim] = (one_claim(one_share()),),
     mounts: Iterable[ContainerMounts] = (),
+    history: UsageHistory | None = None,
 ) -> tuple[SliceUse, ...]:
     return join_usage(
         claims,
         GPUS,
         pods,
         {(one.claim, one.request): one for one in budgets},
-        UsageHistory(),
+        history or UsageHistory(),
         known_requests(mounts),
     )
 
@@ -176,7 +177,19 @@ def test_utilisation_is_the_mean_since_the_last_reading_that_is_old_enough() -> 
             assert history.card_percent(key, 0) == 50.0
     assert history.card_percent(key, 0) == 100.0  # since second 11
     history.observe([], 20 * SECOND_NS)
-    assert history.card_percent(key, 0) == 0.0
+    assert history.card_percent(key, 0) is None
+
+
+def test_utilisation_is_told_at_once_only_of_who_never_used_the_card() -> None:
+    history = UsageHistory()
+    key = (CLAIM_UID, "gpu")
+    for busy_ns, told in ((0, [0.0]), (5 * SECOND_NS, [])):
+        history.observe([], 0)
+        history.observe([budget(busy_ns=busy_ns)], SECOND_NS)
+        slices = joined([pod_of("a", "main")], budget(busy_ns=busy_ns), history=history)
+        for name in ("casaba_slice_utilization_ratio", "hami_container_device_utilization_ratio"):
+            assert [value for _, value in samples(slices, name)] == told
+    assert history.card_percent(key, 0) is None
 
 
 def test_launches_of_ended_processes_stay_and_a_pid_that_comes_again_is_another() -> None:
@@ -197,7 +210,8 @@ def test_whatever_a_tenant_tells_stays_in_its_range(told: list[tuple[int, int]])
     before = 0
     for second, (busy_ns, launches) in enumerate(told):
         history.observe([budget(process(launches=launches), busy_ns=busy_ns)], second * SECOND_NS)
-        assert 0 <= history.card_percent((CLAIM_UID, "gpu"), 0) <= 100
+        percent = history.card_percent((CLAIM_UID, "gpu"), 0)
+        assert percent is None or 0 <= percent <= 100
         assert history.launches((CLAIM_UID, "gpu")) >= before
         before = history.launches((CLAIM_UID, "gpu"))
 

@@ -15,11 +15,7 @@ name sets are HAMi's (scheduler, hami-dra-monitor, and the old names of both) an
 from casaba.policy.allocation_metrics.account import Account, Card, Share, User, account
 from casaba.policy.allocation_metrics.casaba_names import casaba_families
 from casaba.policy.allocation_metrics.hami_dra_names import hami_dra_families, legacy_dra_families
-from casaba.policy.allocation_metrics.hami_names import (
-    ZONE,
-    hami_families,
-    legacy_scheduler_families,
-)
+from casaba.policy.allocation_metrics.hami_names import hami_families, legacy_scheduler_families
 from casaba.policy.allocation_metrics.quotas import (
     Quota,
     QuotaLine,
@@ -29,7 +25,6 @@ from casaba.policy.allocation_metrics.quotas import (
 )
 
 __all__ = [
-    "ZONE",
     "Account",
     "Card",
     "Quota",

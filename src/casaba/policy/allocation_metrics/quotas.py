@@ -13,7 +13,7 @@ from casaba.errors import InvalidInput
 from casaba.model.quantity import MIB, quantity
 from casaba.policy.allocation_metrics.account import Account
 from casaba.policy.allocation_metrics.families import family
-from casaba.policy.allocation_metrics.hami_names import ZONE
+from casaba.policy.hami_build import ZONE
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.wire.exposition import Family
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from casaba import __version__
 from casaba.policy.allocation_metrics import (
-    ZONE,
     ResourceNames,
     account,
     casaba_families,
@@ -16,13 +15,12 @@ from casaba.policy.allocation_metrics import (
     quota_families,
     quota_lines,
 )
+from casaba.policy.hami_build import build_family
 from casaba.services.controllers.certificates import CertificateKeeper
 from casaba.services.controllers.cluster import ClusterView
 from casaba.services.controllers.collector import TemplateCollector
 from casaba.settings.controllers import AllocationMetricsSettings
 from casaba.wire.exposition import Family, Sample
-
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 class ControllerMetrics:
@@ -85,9 +83,11 @@ class ControllerMetrics:
             "Requests of the collection that failed",
             self._templates.failed,
         )
-        build = _build()
-        yield _gauge(
-            "hami_build_info", "This build of casaba", [(tuple(build.values()), 1.0)], *build
+        yield build_family(
+            __version__,
+            python=platform.python_version(),
+            system=platform.system(),
+            machine=platform.machine(),
         )
         if self._certificates is not None and self._leads():
             yield _gauge(
@@ -112,17 +112,3 @@ def _names(settings: AllocationMetricsSettings) -> ResourceNames:
         memory=settings.memory_resource_name,
         cores=settings.cores_resource_name,
     )
-
-
-def _build() -> dict[str, str]:
-    """HAMi's labels; what only a Go program has says so."""
-    machine = _MACHINES.get(platform.machine(), platform.machine())
-    return {
-        "zone": ZONE,
-        "version": __version__,
-        "revision": "unknown",
-        "build_date": "unknown",
-        "go_version": "none",
-        "compiler": f"cpython {platform.python_version()}",
-        "platform": f"{platform.system().lower()}/{machine}",
-    }

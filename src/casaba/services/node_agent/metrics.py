@@ -10,7 +10,7 @@ from casaba import __version__
 from casaba.errors import CasabaError, HostError, InvalidInput, NoRoom, PrepareRefused
 from casaba.kube import KubeError
 from casaba.model.node_use import NodeUse
-from casaba.policy.hami_usage_metrics import build_family
+from casaba.policy.hami_build import build_family
 from casaba.policy.usage_metrics import usage_families
 from casaba.services.node_agent.status import AgentStatus
 from casaba.services.node_agent.usage import UsageReader
@@ -94,11 +94,14 @@ class AgentMetrics:
         return usage_families(use, legacy=self._legacy)
 
     def _own(self) -> list[Family]:
-        compiler = f"{platform.python_implementation()} {platform.python_version()}"
-        machine = f"{platform.system().lower()}/{platform.machine()}"
         problems = [((self._node, one.reason), 1) for one in self._status.problems]
         return [
-            build_family(__version__, compiler, machine),
+            build_family(
+                __version__,
+                python=platform.python_version(),
+                system=platform.system(),
+                machine=platform.machine(),
+            ),
             self._gauge(
                 "casaba_kubelet_registered",
                 "1: the kubelet has registered the driver.",
