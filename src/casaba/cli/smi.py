@@ -36,6 +36,7 @@ AGENT_SOCKET = Path(fixed.RUN_DIR) / OPERATOR_SOCKET
 _ANSWER_S = 30.0
 _SHORTEST_WATCH_S = 0.1
 _NS_PER_S = 1e9
+_WIDE_COLUMNS = 1000
 
 
 @app.default
@@ -68,7 +69,7 @@ def smi(
     if json:
         _repeat(lambda: _print_json(asked, run_dir), watch)
     elif watch is None:
-        CommandConsole().print(_view(asked, run_dir), highlight=False)
+        _console().print(_view(asked, run_dir), highlight=False)
     else:
         _show_live(lambda: _view(asked, run_dir), watch)
 
@@ -101,12 +102,18 @@ def _repeat(show: Callable[[], None], pause_s: float | None) -> None:
 
 
 def _show_live(view: Callable[[], RenderableType], pause_s: float) -> None:
-    console = CommandConsole()
+    console = _console()
     if not sys.stdout.isatty():
         _repeat(lambda: console.print(view(), highlight=False), pause_s)
         return
     with Live(view(), console=console, screen=True, auto_refresh=False) as live:
         _repeat(lambda: live.update(view(), refresh=True), pause_s)
+
+
+def _console() -> CommandConsole:
+    """A pipe or a file has no width: nothing is squeezed, unless COLUMNS says how wide it is."""
+    bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return CommandConsole(width=None if bounded else _WIDE_COLUMNS)
 
 
 def _budgets(run_dir: Path | None) -> Iterator[BudgetUsage]:
