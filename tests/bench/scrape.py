@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import multiprocessing
 import os
 import statistics
 import struct
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from casaba.kube import About, EventRecorder, KubeClient, KubeConfig
@@ -42,6 +44,7 @@ FIGURES = ("scrape_ms",)
 _CARDS = 16
 _TENANTS = 10
 _PROCESSES = 2
+_START_TIMEOUT_S = 30.0
 _RUNS = 40
 _MIB = 1 << 20
 _NODE = "bench-1"
@@ -50,11 +53,11 @@ _NODE = "bench-1"
 def measure() -> Iterator[Figure]:
     """The median of some scrapes."""
     with tempfile.TemporaryDirectory(prefix="casaba-bench-") as folder:
-        taken_ms = asyncio.run(_scrapes(Path(folder)))
+        taken_ms = _scrapes(Path(folder))
     yield Figure(name="scrape_ms", value=statistics.median(taken_ms), unit="ms", bound=20)
 
 
-async def _scrapes(folder: Path) -> list[float]:
+def _scrapes(folder: Path) -> list[float]:
     cards_dir = folder / "cards"
     cards_dir.mkdir()
     make_gpu_host(cards_dir, virtual_cards(["A10"] * _CARDS))
@@ -71,11 +74,33 @@ async def _scrapes(folder: Path) -> list[float]:
         for number in range(_TENANTS)
     )
     pods = [_pod(claim) for claim in claims]
-    async with pod_resources_server(settings.pod_resources_socket, lambda: pods):
-        return await _timed(UsageReader(settings, lambda: claims, lambda: gpus))
+    regions = [_use(settings.paths.claims_dir / claim.uid / "gpu" / "region") for claim in claims]
+    with _kubelet(settings.pod_resources_socket, pods):
+        return asyncio.run(_timed(UsageReader(settings, lambda: claims, lambda: gpus), regions))
 
 
-async def _timed(reader: UsageReader) -> list[float]:
+@contextmanager
+def _kubelet(socket: Path, pods: list[PodInUse]) -> Iterator[None]:
+    """In a process of its own, as a real one: its work is not the scrape's."""
+    context = multiprocessing.get_context("fork")
+    listens = context.Event()
+    process = context.Process(target=lambda: asyncio.run(_serve(socket, pods, listens.set)))
+    process.start()
+    try:
+        assert listens.wait(_START_TIMEOUT_S)
+        yield
+    finally:
+        process.terminate()
+        process.join()
+
+
+async def _serve(socket: Path, pods: list[PodInUse], tell: Callable[[], None]) -> None:
+    async with pod_resources_server(socket, lambda: pods):
+        tell()
+        await asyncio.Event().wait()
+
+
+async def _timed(reader: UsageReader, regions: list[int]) -> list[float]:
     client = KubeClient(KubeConfig(origin="bench", server="http://127.0.0.1:1"))
     status = AgentStatus(
         EventRecorder(client, component="bench"),
@@ -83,7 +108,9 @@ async def _timed(reader: UsageReader) -> list[float]:
     )
     metrics = AgentMetrics(reader, status, node=_NODE, device_count=lambda: _CARDS, legacy=False)
     taken_ms = []
-    for _ in range(_RUNS):
+    for run in range(_RUNS):
+        for region in regions:
+            _write_slots(region, run)
         started = time.perf_counter()
         text = render(await metrics.families())
         taken_ms.append((time.perf_counter() - started) * 1000)
@@ -99,7 +126,7 @@ def _check(lines: list[str]) -> None:
 
 
 def _claim(settings: NodeAgentSettings, gpu: str, device: str, number: int) -> AllocatedClaim:
-    """A prepared claim, with some processes' words in its region."""
+    """A prepared claim."""
     uid = ClaimUid(str(uuid.uuid4()))
     share = Share(
         request=RequestName("gpu"),
@@ -116,21 +143,26 @@ def _claim(settings: NodeAgentSettings, gpu: str, device: str, number: int) -> A
         context_size_bytes=256 * _MIB,
         cores_percent=share.cores_percent,
     )
-    folder = settings.paths.claims_dir / uid / "gpu"
-    ensure_budget(folder, Policy(cards=(limits,), announce=False))
-    _use(folder / "region")
+    ensure_budget(settings.paths.claims_dir / uid / "gpu", Policy(cards=(limits,), announce=False))
     return AllocatedClaim(namespace="default", name=f"{device}-{number}", uid=uid, shares=(share,))
 
 
-def _use(region: Path) -> None:
-    """As living guards write; the handle with their locks stays open until this process ends."""
+def _use(region: Path) -> int:
+    """As living guards do; the handle with their locks stays open until this process ends."""
     handle = os.open(region, os.O_RDWR)
     os.pwrite(handle, struct.pack("<I", _PROCESSES), layout.REGION_FILE_HIGH_WATER[0])
     for slot in range(_PROCESSES):
-        at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
-        os.pwrite(handle, struct.pack("<10Q", *range(100, 110)), at)
         lock = struct.pack("hh4xqqi4x", fcntl.F_WRLCK, os.SEEK_SET, lock_offset(slot), 1, 0)
         fcntl.fcntl(handle, fcntl.F_OFD_SETLK, lock)
+    return handle
+
+
+def _write_slots(region: int, run: int) -> None:
+    """No tenant is idle: between two scrapes every word changes."""
+    for slot in range(_PROCESSES):
+        at = layout.REGION_FILE_SLOTS + slot * layout.REGION_SLOT_BYTES
+        first = 100 * (run + 1) + slot
+        os.pwrite(region, struct.pack("<10Q", *range(first, first + 10)), at)
 
 
 def _pod(claim: AllocatedClaim) -> PodInUse:

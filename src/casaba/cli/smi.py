@@ -4,12 +4,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
+from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -197,7 +197,8 @@ def _told(budget: BudgetUsage) -> dict[str, object]:
         "refusals": budget.refusals,
         "cards": budget.policy.cards,
         "processes": [
-            {**asdict(process), "kinds_bytes": _kinds(process)} for process in budget.processes
+            {**structs.asdict(process), "kinds_bytes": _kinds(process)}
+            for process in budget.processes
         ],
     }
 

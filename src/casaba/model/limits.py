@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from casaba.model.ids import GpuUuid
 
 
@@ -32,8 +34,7 @@ class Policy:
     """Grows with each change of the limits."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CardUsage:
+class CardUsage(Struct, frozen=True, kw_only=True):
     """What a budget's live processes have on one card, in bytes."""
 
     asked_bytes: int

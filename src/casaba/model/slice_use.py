@@ -1,20 +1,21 @@
-"""What the containers of this node hold and use now: budgets, claims and pods joined."""
+"""What the containers of this node hold and use now: budgets, claims and pods joined.
 
-from dataclasses import dataclass
+Structs, not dataclasses: a scrape makes hundreds of them, and these are made ten times as fast.
+"""
+
+from msgspec import Struct
 
 from casaba.model.ids import ClaimUid, GpuUuid, RequestName
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContainerName:
+class ContainerName(Struct, frozen=True, kw_only=True):
     """A container of a pod; a name is empty where several share what is told, or none is known."""
 
     pod: str = ""
     container: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CardUse:
+class CardUse(Struct, frozen=True, kw_only=True):
     """What one budget holds and uses of one card."""
 
     gpu: GpuUuid
@@ -36,8 +37,7 @@ class CardUse:
     """Part of the card's time in the last moments, 0 to 100; None: not known yet."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SliceUse:
+class SliceUse(Struct, frozen=True, kw_only=True):
     """One budget, which is one request of one claim, and who uses it."""
 
     namespace: str
@@ -70,8 +70,7 @@ class SliceUse:
         return ContainerName(pod=pods.pop()) if len(pods) == 1 else ContainerName()
 
 
-@dataclass(frozen=True, kw_only=True)
-class GuardState:
+class GuardState(Struct, frozen=True, kw_only=True):
     """What is known of the processes of one container that has a slice."""
 
     namespace: str

@@ -1,12 +1,14 @@
-"""What tenants use, as their guards tell it. A tenant can lie about itself, to nobody's harm."""
+"""What tenants use, as their guards tell it. A tenant can lie about itself, to nobody's harm.
 
-from dataclasses import dataclass
+Structs, not dataclasses: a scrape makes hundreds of them, and these are made ten times as fast.
+"""
+
+from msgspec import Struct
 
 from casaba.model.limits import CardUsage, Policy
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProcessUsage:
+class ProcessUsage(Struct, frozen=True, kw_only=True):
     """One process of a budget."""
 
     pid: int
@@ -28,8 +30,7 @@ class ProcessUsage:
     """CLOCK_BOOTTIME; 0: none yet."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CardTimes:
+class CardTimes(Struct, frozen=True, kw_only=True):
     """A budget's time on one card since it was made, of dead processes too, in nanoseconds."""
 
     busy_ns: int
@@ -38,8 +39,7 @@ class CardTimes:
     """Time that launches were held back."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BudgetUsage:
+class BudgetUsage(Struct, frozen=True, kw_only=True):
     """One budget with its living processes."""
 
     claim: str

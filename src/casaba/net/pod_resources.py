@@ -4,11 +4,13 @@ Service, messages and version are Kubernetes' (k8s.io/kubelet: podresources/v1),
 memory and device plugins.
 """
 
+import functools
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import DecodeError
 from grpclib.client import Channel, UnaryUnaryMethod
 from grpclib.const import Status
 from grpclib.exceptions import GRPCError, ProtocolError, StreamTerminatedError
@@ -27,9 +29,7 @@ _LIST = "/v1.PodResourcesLister/List"
 async def list_pods(socket: Path, timeout_s: float) -> tuple[PodInUse, ...]:
     """The kubelet's pods with their claims; raises HostError when it does not answer."""
     channel = Channel(path=str(socket))
-    method = UnaryUnaryMethod[Any, Any](
-        channel, _LIST, messages.ListPodResourcesRequest, messages.ListPodResourcesResponse
-    )
+    method = UnaryUnaryMethod[Any, bytes](channel, _LIST, messages.ListPodResourcesRequest, _Bytes)
     try:
         answer = await method(messages.ListPodResourcesRequest(), timeout=timeout_s)
     except (GRPCError, OSError, ProtocolError, StreamTerminatedError) as error:
@@ -37,7 +37,25 @@ async def list_pods(socket: Path, timeout_s: float) -> tuple[PodInUse, ...]:
         raise HostError(f"the kubelet does not tell its pods at {socket}: {reason}") from error
     finally:
         channel.close()
-    return tuple(map(_pod_in_use, answer.pod_resources))
+    try:
+        return _pods_in_use(answer)
+    except DecodeError as error:
+        raise HostError(f"the kubelet's answer at {socket} lists no pods: {error}") from error
+
+
+class _Bytes:
+    """The type of a message that is left as it is."""
+
+    @staticmethod
+    def FromString(content: bytes) -> bytes:  # noqa: N802 - protobuf's name
+        return content
+
+
+@functools.lru_cache(2)
+def _pods_in_use(answer: bytes) -> tuple[PodInUse, ...]:
+    """Pods seldom change between two scrapes."""
+    response = messages.ListPodResourcesResponse.FromString(answer)
+    return tuple(map(_pod_in_use, response.pod_resources))
 
 
 def _pod_in_use(pod: Any) -> PodInUse:

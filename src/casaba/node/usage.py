@@ -125,5 +125,10 @@ def _exactly(handle: int, size: int, offset: int) -> bytes:
 
 def _is_locked(handle: int, offset: int) -> bool:
     """Whether a slot's owner lives: the kernel drops a process's lock with the process."""
-    wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
-    return not fcntl.fcntl(handle, fcntl.F_OFD_GETLK, wanted).startswith(_FREE)
+    return not fcntl.fcntl(handle, fcntl.F_OFD_GETLK, _lock_of(offset)).startswith(_FREE)
+
+
+@functools.cache
+def _lock_of(offset: int) -> bytes:
+    """There are as many as slots in a region."""
+    return struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)

@@ -4,8 +4,9 @@ The kubelet tells which containers use a claim, not which of its requests (PodRe
 k8s.io/kubelet podresources/v1). Where a claim has several, a container's own mounts tell.
 """
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import structs
 
 from casaba.model.claim import AllocatedClaim, Share
 from casaba.model.gpu import Gpu
@@ -94,7 +95,7 @@ def _with_own_users(slice_: SliceUse, known: KnownRequests) -> SliceUse:
         for user in slice_.users
         if slice_.request in known.get((slice_.claim_uid, user.container), {slice_.request})
     )
-    return dataclasses.replace(slice_, users=users)
+    return structs.replace(slice_, users=users)
 
 
 def _slice(

@@ -18,6 +18,7 @@ Content = bytes | bytearray
 REGION_BYTES = layout.REGION_SIZE
 
 _WORD = struct.Struct("<Q")
+_NUMBER = struct.Struct(layout.REGION_FILE_HIGH_WATER[1])
 _WORD_BYTES = _WORD.size
 
 _SLOT = struct.Struct(f"<{layout.REGION_SLOT_BYTES // _WORD_BYTES}Q")
@@ -82,7 +83,7 @@ class Region:
     @property
     def refusals(self) -> int:
         """Of all processes since the region was made."""
-        return _number(self.start, 0, layout.REGION_FILE_REFUSALS)
+        return _word(self.start, layout.REGION_FILE_REFUSALS, 0)
 
     @property
     def times(self) -> tuple[CardTimes, ...]:
@@ -147,7 +148,8 @@ def parse_region(content: Content, card_count: int) -> Region:
 
 
 def _used_slots(content: Content) -> int:
-    return min(_number(content, 0, layout.REGION_FILE_HIGH_WATER), layout.REGION_SLOTS)
+    (slots,) = _NUMBER.unpack_from(content, layout.REGION_FILE_HIGH_WATER[0])
+    return min(int(slots), layout.REGION_SLOTS)
 
 
 def lock_offset(slot: int) -> int:
@@ -199,9 +201,3 @@ def _card_usage(card: Content, slot: int) -> CardUsage:
 
 def _word(card: Content, place: tuple[int, str], number: int) -> int:
     return int(_WORD.unpack_from(card, place[0] + number * _WORD_BYTES)[0])
-
-
-def _number(content: Content, at: int, place: tuple[int, str]) -> int:
-    offset, code = place
-    (number,) = struct.unpack_from(code, content, at + offset)
-    return int(number)

@@ -11,43 +11,10 @@ import pytest
 from casaba.simulation.gpu_host import SCENARIO_UUID
 from tests.component.node_agent.live_node import DRIVER, IMAGE, LiveNode, Scrape, live_node, share
 from tests.component.simulation.kubelets import NODE, shell, until
+from tests.hami_metrics import OLD_VGPU_MONITOR as LEGACY
+from tests.hami_metrics import VGPU_MONITOR as HAMI
 
 GIB = 1 << 30
-
-_CONTAINER = {"namespace", "pod", "container", "vdevice_index", "device_uuid", "zone"}
-_HOST = {"node", "device_index", "device_uuid", "device_type", "zone"}
-HAMI = {
-    "hami_host_gpu_memory_used_bytes": _HOST,
-    "hami_host_gpu_utilization_ratio": _HOST,
-    "hami_host_gpu_memory_controller_utilization_ratio": _HOST,
-    "hami_vgpu_memory_used_bytes": _CONTAINER,
-    "hami_vgpu_memory_limit_bytes": _CONTAINER,
-    "hami_container_device_memory_bytes": _CONTAINER,
-    "hami_container_device_utilization_ratio": _CONTAINER,
-    "hami_container_last_kernel_elapsed_seconds": _CONTAINER,
-    "hami_vgpu_memory_context_bytes": _CONTAINER,
-    "hami_vgpu_memory_module_bytes": _CONTAINER,
-    "hami_vgpu_memory_buffer_bytes": _CONTAINER,
-    "hami_build_info": {
-        *("version", "revision", "build_date", "go_version", "compiler", "platform", "zone"),
-    },
-}
-"""HAMi's vGPUmonitor; no card here has MIG instances. `zone` is the constant label of all."""
-
-_LEGACY_CONTAINER = {"podnamespace", "podname", "ctrname", "vdeviceid", "deviceuuid", "zone"}
-_LEGACY_HOST = {"nodeid", "deviceidx", "deviceuuid", "devicetype", "zone"}
-LEGACY = {
-    "HostGPUMemoryUsage": _LEGACY_HOST,
-    "HostCoreUtilization": _LEGACY_HOST,
-    "vGPU_device_memory_usage_in_bytes": _LEGACY_CONTAINER,
-    "vGPU_device_memory_limit_in_bytes": _LEGACY_CONTAINER,
-    "Device_memory_desc_of_container": {
-        *_LEGACY_CONTAINER,
-        *("context", "module", "data", "offset"),
-    },
-    "Device_utilization_desc_of_container": _LEGACY_CONTAINER,
-    "Device_last_kernel_of_container": _LEGACY_CONTAINER,
-}
 
 TENANT = """
 cd "$FOLDER"

@@ -57,6 +57,16 @@ class AgentMetrics:
             ["outcome"],
             registry=self.registry,
         )
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """A series that begins with its first event hides that event from `rate` and `increase`."""
+        for verb in ("prepare", "unprepare"):
+            for outcome in ("ok", "error"):
+                self._seconds[verb].labels(outcome)
+            for reason in (*(reason for _, reason in _REASONS), _OTHER):
+                self._errors[verb].labels(reason)
+        self._publishes.labels("failed")
 
     def _histogram(self, verb: str) -> Histogram:
         return Histogram(

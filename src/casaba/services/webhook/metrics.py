@@ -58,6 +58,14 @@ class WebhookMetrics:
             registry=registry,
         )
 
+    def serves(self, path: str) -> None:
+        """Reviews may come at a path. What alerts wait for is there from the beginning: `increase`
+        does not see a series' first event otherwise."""
+        self._seconds(path)
+        for operation in ("CREATE", "UPDATE", "unknown"):
+            for outcome in ("failed", "unavailable"):
+                self._reviews(path, operation, outcome)
+
     def reviewed(self, path: str, operation: str, outcome: str, seconds: float) -> None:
         """A review was answered."""
         self._reviews(path, operation, outcome).inc()

@@ -71,6 +71,7 @@ class ReviewDoor:
         """Set at the end: each answer then ends its connection, so that none is cut by us."""
         self.app = web.Application()
         for path, judge in judges.items():
+            metrics.serves(path)
             self.app.router.add_post(path, functools.partial(self._post, path, judge))
 
     async def _post(self, path: str, judge: Judge, http: web.Request) -> web.Response:
