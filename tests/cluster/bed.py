@@ -57,7 +57,7 @@ class Bed:
         Raises:
             BedError: there is none.
         """
-        return cls(settings.read(state), build.build())
+        return cls(settings.read(state), build.build(build.OF_A_BED))
 
     @property
     def kubeconfig(self) -> Path:
@@ -235,7 +235,7 @@ def up(wanted: BedSettings) -> Bed:
     cleanup.check_removable(wanted.name, wanted.state)
     settings.check(wanted)
     packages.install_missing()
-    programs = build.build()
+    programs = build.build(build.OF_A_BED)
     archives = images.archives()
     cleanup.remove_everything(wanted.name, wanted.state)
     try:

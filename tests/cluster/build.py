@@ -123,6 +123,15 @@ FAMILIES: dict[str, Family] = {
             },
         ),
         Family(
+            "prometheus",
+            ("prometheus", "promtool"),
+            # Of the ways to find what to scrape, only files and the API server; the pages for
+            # people need a JavaScript build, and nobody looks at them here.
+            (Step("tool", tags=("remove_all_sd", "enable_kubernetes_sd")),),
+            module="github.com/prometheus/prometheus",
+            stamps={"github.com/prometheus/common/version.Version": "{version}"},
+        ),
+        Family(
             "kubernetes",
             ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet"),
             (Step("tool"),),
@@ -131,6 +140,9 @@ FAMILIES: dict[str, Family] = {
         ),
     )
 }
+
+OF_A_BED = tuple(name for name in FAMILIES if name != "prometheus")
+"""The families that a bed needs to start."""
 
 
 _OLD_API_SERVER = Family(
