@@ -29,9 +29,9 @@ _LIST = "/v1.PodResourcesLister/List"
 async def list_pods(socket: Path, timeout_s: float) -> tuple[PodInUse, ...]:
     """The kubelet's pods with their claims; raises HostError when it does not answer."""
     channel = Channel(path=str(socket))
-    method = UnaryUnaryMethod[Any, bytes](channel, _LIST, messages.ListPodResourcesRequest, _Bytes)
+    method = UnaryUnaryMethod[Any, Any](channel, _LIST, messages.ListPodResourcesRequest, _Bytes)
     try:
-        answer = await method(messages.ListPodResourcesRequest(), timeout=timeout_s)
+        answer: bytes = await method(messages.ListPodResourcesRequest(), timeout=timeout_s)
     except (GRPCError, OSError, ProtocolError, StreamTerminatedError) as error:
         reason = str(error) or type(error).__name__
         raise HostError(f"the kubelet does not tell its pods at {socket}: {reason}") from error

@@ -84,6 +84,9 @@ def _check_idle_node(scrape: Scrape) -> None:
     host = {"device_index": "0", "device_uuid": SCENARIO_UUID, "device_type": "NVIDIA-NVIDIA A10"}
     assert scrape.value("hami_host_gpu_utilization_ratio", node=NODE, **host) >= 0
     assert scrape.value("casaba_publishes_total", outcome="created") == 1
+    assert scrape.value("casaba_publishes_total", outcome="failed") == 0
+    for reason in ("no_room", "refused", "api_server", "host", "invalid", "other"):
+        assert scrape.value("casaba_prepare_errors_total", reason=reason) == 0
 
 
 def _check_waiting(scrape: Scrape) -> None:
