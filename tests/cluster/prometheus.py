@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import urllib.error
@@ -120,7 +121,8 @@ def prometheus(
         BedError: it does not start; the message carries the end of its log.
     """
     folder = bed.settings.cloud / "prometheus"
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # what another told is not of now
+    folder.mkdir()
     (folder / "rules.json").write_text(json.dumps(rules))
     config = _config(bed, monitors, interval_s)
     (folder / "prometheus.json").write_text(json.dumps(config))

@@ -210,7 +210,7 @@ def wait_for_slice(bed: Bed, node: str) -> None:
     """Until the node offers its card."""
     wait_until(
         f"{node} has one slice with a card",
-        lambda: [len(item["spec"]["devices"]) for item in slices(bed, node)] == [1],
+        lambda: [len(item["spec"].get("devices", [])) for item in slices(bed, node)] == [1],
         SLICE_TIMEOUT_S,
         explain=lambda: bed.node(node).log("agent").read_text()[-2000:],
     )
