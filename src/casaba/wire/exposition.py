@@ -4,7 +4,7 @@ prometheus-client renders a sample in tens of microseconds, which is too slow fo
 hundreds of slices; what is read anew for each scrape is rendered here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,12 +55,14 @@ class _LabelTexts(dict[tuple[str, ...], str]):
         return text
 
 
-def _lines(family: Family, texts: _LabelTexts, openmetrics: bool) -> Iterator[str]:
+def _lines(family: Family, texts: _LabelTexts, openmetrics: bool) -> list[str]:
     sample_name = f"{family.name}_total" if family.kind == "counter" else family.name
     name = family.name if openmetrics else sample_name
-    yield f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"
-    for values, number in family.samples:
-        yield f"{sample_name}{texts[values]} {number}\n"
+    head = f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"
+    return [
+        head,
+        *[f"{sample_name}{texts[values]} {number}\n" for values, number in family.samples],
+    ]
 
 
 def _escaped(values: tuple[str, ...]) -> tuple[str, ...]:
