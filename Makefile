@@ -7,13 +7,20 @@ PY           := $(VENV)/bin/python
 PIP          := $(PY) -m pip install --quiet --disable-pip-version-check
 PYTEST       := $(PY) -m pytest
 NODES        ?= 2
-# More than there are cores: many of these tests wait. What measures time runs by itself, afterwards.
+# More than there are cores: many of these tests wait.
 WORKERS      ?= 3
-SIDE_BY_SIDE := tests/native/limit tests/model tests/meta tests/unit tests/component tests/conformance tests/chart
+# The files that take longest come first, so that no worker is left alone with one at the end.
+LONG         := tests/native/limit $(addprefix tests/component/,demo node_agent doctor controllers) tests/model
+SIDE_BY_SIDE := $(LONG) tests/native tests/meta tests/unit tests/component tests/conformance tests/chart
+# What measures time runs by itself, afterwards.
+ALONE        := $(addprefix tests/native/,compute/test_pacing.py compute/test_share.py simulated_driver/test_simulated_time.py)
 # The conformance suites of what has a real counterpart in the cluster.
 ON_REAL      := $(addprefix tests/conformance/,api_server allocator scheduling kubelet client)
 
-.PHONY: setup native demo check lint test e2e programs bench cluster-up cluster-down clean generate
+# Some images set it; each of the thousands of processes of the tests would compile our sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup native demo check lint test side-by-side alone e2e programs bench cluster-up cluster-down clean generate
 
 setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml requirements.txt
@@ -30,8 +37,8 @@ demo: native
 	$(VENV)/bin/casaba demo
 
 check: native
-	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory --jobs=2 lint side-by-side
+	$(MAKE) --no-print-directory alone
 
 lint: setup
 	$(VENV)/bin/ruff check .
@@ -43,10 +50,17 @@ lint: setup
 	$(PY) tools/driver_names.py --check
 
 test: native
+	$(MAKE) --no-print-directory side-by-side
+	$(MAKE) --no-print-directory alone
+
+side-by-side: native
 	$(MAKE) --no-print-directory -s -C native PYTHON=$(abspath $(PY)) sanitize
 	$(PY) -c "from tests.cluster.helm import helm; helm()"
-	$(PYTEST) --numprocesses=$(WORKERS) --dist=loadfile $(SIDE_BY_SIDE)
-	$(PYTEST) tests/native --ignore=tests/native/limit
+	$(PYTEST) --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder \
+		$(addprefix --ignore=,$(ALONE)) $(SIDE_BY_SIDE)
+
+alone: native
+	$(PYTEST) $(ALONE)
 
 programs: setup
 	$(PY) -m tests.cluster build

@@ -23,7 +23,7 @@ _REUSED = "CASABA_TEST_CHART_BED"
 @pytest.fixture(scope="package")
 def release(bare_bed_of: BareBeds) -> Iterator[Bed]:
     """The chart on a node of one card and a node of six, with what an old release left behind."""
-    with bare_bed_of("chart", _REUSED, NODES) as bed:
+    with bare_bed_of("full", _REUSED, NODES) as bed:
         bed.kubectl("create", "namespace", NAMESPACE)
         left = {"apiVersion": "v1", "kind": "List", "items": [*ruined_secrets(), old_template()]}
         bed.kubectl("apply", "-f", "-", stdin=json.dumps(left))
