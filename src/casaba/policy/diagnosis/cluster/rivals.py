@@ -107,8 +107,8 @@ def judge_old_webhook(webhooks: Webhooks) -> Verdict:
         return ok("no webhook of an old HAMi")
     return wrong(
         f"an old HAMi's webhook takes the same pods: {few(found)}",
-        "uninstall that HAMi when its last pods have gone; until then label namespaces of casaba's "
-        "pods hami.io/webhook=ignore for it",
+        "uninstall that HAMi when its last pods have gone; until then give the pods that are for "
+        "casaba claims of their own, for both webhooks take those that name nvidia.com/gpu",
     )
 
 
