@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from tests.cluster.bed import Bed
 from tests.cluster.waiting import wait_until
+from tests.e2e.charts import CHART, RELEASE
 from tests.e2e.workloads import SLICE_TIMEOUT_S, slices
 
-CHART = Path(__file__).parents[2] / "charts" / "casaba"
-RELEASE, NAMESPACE = "casaba", "hami-system"
+NAMESPACE = "hami-system"
 PLACE = f"--namespace={NAMESPACE}"
 WAITING = ("--wait", "--timeout=240s")
 

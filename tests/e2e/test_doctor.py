@@ -18,6 +18,7 @@ from tests.cluster.bed import Bed
 from tests.cluster.build import OLD_KUBERNETES
 from tests.cluster.mounts import DRIVER_ROOT
 from tests.cluster.waiting import wait_until
+from tests.e2e.charts import CHART, RELEASE
 from tests.e2e.examinations import (
     Report,
     doctor,
@@ -27,15 +28,7 @@ from tests.e2e.examinations import (
     replace_pods,
     told_by_agent,
 )
-from tests.e2e.releases import (
-    CHART,
-    NAMESPACE,
-    PLACE,
-    RELEASE,
-    WAITING,
-    wait_for_cards,
-    wait_for_event,
-)
+from tests.e2e.releases import NAMESPACE, PLACE, WAITING, wait_for_cards, wait_for_event
 from tests.e2e.test_helm import NODES, VALUES
 from tests.e2e.workloads import POD_TIMEOUT_S, applied, claim, container, holding, pod, wait_for_pod
 

@@ -14,12 +14,11 @@ import pytest
 
 from tests.cluster.bed import Bed
 from tests.cluster.traces import Traces, traces
+from tests.e2e.charts import CHART, RELEASE
 from tests.e2e.releases import (
-    CHART,
     GONE_TIMEOUT_S,
     NAMESPACE,
     PLACE,
-    RELEASE,
     WAITING,
     granted,
     install,

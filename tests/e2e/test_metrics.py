@@ -21,8 +21,9 @@ from casaba.node.guard_library import native_dir
 from tests.cluster.bed import Bed
 from tests.cluster.images import SAMPLE
 from tests.cluster.mounts import DRIVER_ROOT
-from tests.cluster.prometheus import Prometheus, prometheus, promtool
+from tests.cluster.prometheus import Prometheus, prometheus
 from tests.cluster.waiting import wait_until
+from tests.e2e.alerts import alert_rules, alerts_of
 from tests.e2e.charts import CHART, RELEASE, rendered
 from tests.e2e.workloads import (
     SCENARIO_GPU,
@@ -51,9 +52,7 @@ pytestmark = pytest.mark.timeout(300)
 NAMESPACE = "hami-system"
 PLACED = (f"--namespace={NAMESPACE}", "--create-namespace")
 VALUES = ("--set=drivers.nvidia.containerDriver=true", "--set=drivers.nvidia.legacyMetrics=true")
-MONITORING = tuple(
-    f"monitoring/{name}.yaml" for name in ("servicemonitors", "prometheusrule", "dashboards")
-)
+MONITORING = tuple(f"monitoring/{name}.yaml" for name in ("servicemonitors", "dashboards"))
 WAITING = ("--wait", "--timeout=180s")
 TARGETS = 5
 """Two agents, two webhooks, and the controller that leads."""
@@ -82,7 +81,7 @@ def chart(bare_bed: Bed) -> Iterator[Bed]:
 @pytest.fixture(scope="module")
 def shown() -> dict[str, list[dict[str, Any]]]:
     """What the chart brings for monitoring, by kind; the cluster has no Prometheus Operator."""
-    on = {part: {"enabled": True} for part in ("serviceMonitor", "prometheusRule", "dashboards")}
+    on = {part: {"enabled": True} for part in ("serviceMonitor", "dashboards")}
     kinds: dict[str, list[dict[str, Any]]] = {}
     for object_ in rendered(NAMESPACE, *MONITORING, values={"monitor": on}):
         kinds.setdefault(object_["kind"], []).append(object_)
@@ -90,10 +89,9 @@ def shown() -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def rules(shown: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def rules() -> dict[str, Any]:
     """The alerts as a rule file."""
-    (rule,) = shown["PrometheusRule"]
-    return dict(rule["spec"])
+    return alert_rules()
 
 
 @pytest.fixture(scope="module")
@@ -446,80 +444,3 @@ def test_each_alert_watches_series_that_are_there(
 
 def has_series(server: Prometheus, selector: str) -> bool:
     return bool(server.query(selector))
-
-
-def alerts_of(rules: dict[str, Any]) -> list[dict[str, Any]]:
-    return [rule for group in rules["groups"] for rule in group["rules"]]
-
-
-POD = 'namespace="default",pod="p",container="c"'
-SLOW = {"5": "0x60", "10": "0+1x60", "+Inf": "0+1x60"}
-FIRES: dict[str, dict[str, str]] = {
-    "CasabaGuardNotAlive": {f"casaba_guard_alive{{{POD}}}": "0x60"},
-    "CasabaForeignProcess": {'casaba_card_foreign_processes{node="n",gpu="g"}': "1x60"},
-    "CasabaAccountingDamaged": {f"casaba_slice_accounting_damaged{{{POD}}}": "1x60"},
-    "CasabaCardUnhealthy": {'casaba_card_healthy{node="n",gpu="g",device="d"}': "0x60"},
-    "CasabaNodeOffersNothing": {'casaba_published_devices{node="n"}': "0x60"},
-    "CasabaAgentProblem": {'casaba_agent_problem{node="n",reason="r"}': "1x60"},
-    "CasabaNotRegistered": {'casaba_kubelet_registered{node="n"}': "0x60"},
-    "CasabaPrepareErrors": {'casaba_prepare_errors_total{node="n",reason="host"}': "0+1x60"},
-    "CasabaPrepareSlow": {
-        f'casaba_prepare_seconds_bucket{{node="n",outcome="ok",le="{limit}"}}': values
-        for limit, values in SLOW.items()
-    },
-    "CasabaClaimsPending": {'casaba_claims{state="pending"}': "1x60"},
-    "CasabaLostShares": {"casaba_lost_shares": "1x60"},
-    "CasabaNoLeader": {"casaba_controller_leader": "0x60"},
-    "CasabaWebhookFails": {
-        'casaba_webhook_reviews_total{path="/mutate",operation="CREATE",outcome="failed"}': "0+1x60"
-    },
-    "CasabaCertificateExpires": {
-        'casaba_webhook_certificate_expiry_timestamp_seconds{job="w"}': "86400x60"
-    },
-    "CasabaCertificateNotTaken": {"casaba_webhook_certificate_swap_errors_total": "0x30 1x30"},
-    "CasabaMemoryRefused": {f"casaba_refusals_total{{{POD}}}": "0x35 1x25"},
-}
-"""What makes each alert fire by the 40th minute, in promtool's notation, minute by minute."""
-
-QUIET = {
-    f"casaba_guard_alive{{{POD}}}": "1x60",
-    'casaba_card_foreign_processes{node="n",gpu="g"}': "0x60",
-    'casaba_card_healthy{node="n",gpu="g",device="d"}': "1x60",
-    'casaba_published_devices{node="n"}': "1x60",
-    'casaba_kubelet_registered{node="n"}': "1x60",
-    'casaba_prepare_errors_total{node="n",reason="host"}': "3x60",
-    'casaba_claims{state="pending"}': "0x60",
-    "casaba_lost_shares": "0x60",
-    "casaba_controller_leader": "1x60",
-    'casaba_webhook_certificate_expiry_timestamp_seconds{job="w"}': "8640000x60",
-    "casaba_webhook_certificate_swap_errors_total": "1x60",
-    f"casaba_refusals_total{{{POD}}}": "1x60",
-}
-
-
-def test_promtool_takes_the_alerts_and_each_fires(rules: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "rules.json").write_text(json.dumps(rules))
-    checked = promtool("check", "rules", "--lint=all", str(tmp_path / "rules.json"))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert set(FIRES) == {alert["alert"] for alert in alerts_of(rules)}
-    tests = [
-        *(minutes(QUIET | series, alert, 1) for alert, series in FIRES.items()),
-        *(minutes(QUIET, alert, 0) for alert in FIRES),
-    ]
-    told_ = {"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": tests}
-    (tmp_path / "tests.json").write_text(json.dumps(told_))
-    done = promtool("test", "rules", str(tmp_path / "tests.json"))
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def minutes(series: dict[str, str], alert: str, count: int) -> dict[str, Any]:
-    """How often an alert fires in the 40th minute of these series."""
-    fired = f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) or vector(0)'
-    return {
-        "name": f"{alert} {count}",
-        "interval": "1m",
-        "input_series": [{"series": key, "values": values} for key, values in series.items()],
-        "promql_expr_test": [
-            {"expr": fired, "eval_time": "40m", "exp_samples": [{"labels": "{}", "value": count}]}
-        ],
-    }

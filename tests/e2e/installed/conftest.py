@@ -11,8 +11,9 @@ import pytest
 from tests.cluster.bed import Bed, gpu_node
 from tests.cluster.waiting import wait_until
 from tests.conftest import BareBeds
+from tests.e2e.charts import RELEASE
 from tests.e2e.installed.objects import old_template, ruined_secrets
-from tests.e2e.releases import NAMESPACE, PLACE, RELEASE, WAITING, install, wait_for_cards
+from tests.e2e.releases import NAMESPACE, PLACE, WAITING, install, wait_for_cards
 from tests.e2e.workloads import POD_TIMEOUT_S
 
 # Seven cards: what one tenant after the other of the examples may spread over, and a free one.
