@@ -179,7 +179,7 @@ def test_an_uninstall_is_refused_while_pods_hold_cards(chart: Bed) -> None:
         done = uninstall(chart, check=False)
         assert done.returncode != 0
         assert "1 pod holds cards: default/holder" in done.stderr
-        assert "Delete these pods" in done.stderr
+        assert "delete these pods" in done.stderr
         assert is_running(chart, "holder")
         assert pods_of_the_release(chart) == release
 

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from casaba.errors import HostError
 from casaba.model.card_reading import CardReading
 from casaba.model.claim import AllocatedClaim
 from casaba.model.gpu import Gpu
-from casaba.model.gpu_process import ContainerMounts
+from casaba.model.gpu_process import ContainerMounts, GpuProcess
 from casaba.model.ids import GpuUuid
 from casaba.model.node_use import NodeUse
 from casaba.model.pod_use import PodInUse
@@ -28,6 +29,17 @@ log = logging.getLogger(__name__)
 
 SEARCH_APART_S = 10.0
 """How often all processes are searched for containers whose requests nobody tells."""
+
+
+@dataclass(frozen=True)
+class _HostUse:
+    """What the host itself tells, read while the kubelet is asked."""
+
+    readings: dict[GpuUuid, CardReading]
+    budgets: dict[BudgetKey, BudgetUsage]
+    pids: set[int]
+    processes: tuple[GpuProcess, ...]
+    boot_time_ns: int
 
 
 class UsageReader:
@@ -53,8 +65,11 @@ class UsageReader:
     async def read(self) -> NodeUse:
         """A reading; what can't be read is left out of it, and nothing is raised for it."""
         async with self._one_at_a_time:
-            await self._ask_kubelet()
-            return await asyncio.to_thread(self._read, self._claims(), self._gpus())
+            claims, gpus = self._claims(), self._gpus()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._ask_kubelet())
+                host = group.create_task(asyncio.to_thread(self._read_host, claims, gpus))
+            return await asyncio.to_thread(self._use_of, host.result(), claims, gpus)
 
     async def _ask_kubelet(self) -> None:
         try:
@@ -68,7 +83,7 @@ class UsageReader:
         else:
             self._pods_told = True
 
-    def _read(self, claims: tuple[AllocatedClaim, ...], gpus: tuple[Gpu, ...]) -> NodeUse:
+    def _read_host(self, claims: tuple[AllocatedClaim, ...], gpus: tuple[Gpu, ...]) -> _HostUse:
         readings = read_cards(self._settings.driver_root, gpus)
         budgets = self._read_budgets(claims)
         now_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -76,22 +91,27 @@ class UsageReader:
         pids = _pids(readings)
         processes = self._processes.processes(pids)
         self._remember(claims, (one.mounts for one in processes if one.mounts))
-        slices = self._joined(claims, gpus, budgets)
+        return _HostUse(readings, budgets, pids, processes, now_ns)
+
+    def _use_of(
+        self, host: _HostUse, claims: tuple[AllocatedClaim, ...], gpus: tuple[Gpu, ...]
+    ) -> NodeUse:
+        slices = self._joined(claims, gpus, host.budgets)
         if unresolved(slices, known_requests(self._mounts)):
             if self._may_search():
                 self._remember(claims, self._processes.all_containers())
-                slices = self._joined(claims, gpus, budgets)
+                slices = self._joined(claims, gpus, host.budgets)
         else:
-            self._processes.forget_all_but(pids)
-        on_cards = {gpu: reading.pids for gpu, reading in readings.items()}
+            self._processes.forget_all_but(host.pids)
+        on_cards = {gpu: reading.pids for gpu, reading in host.readings.items()}
         return NodeUse(
             node=self._settings.node_name,
             gpus=gpus,
-            readings=readings,
+            readings=host.readings,
             slices=slices,
-            guards=guard_states(slices, processes),
-            foreign=foreign_processes(on_cards, processes),
-            boot_time_ns=now_ns,
+            guards=guard_states(slices, host.processes),
+            foreign=foreign_processes(on_cards, host.processes),
+            boot_time_ns=host.boot_time_ns,
             pods_told=self._pods_told,
         )
 
