@@ -65,7 +65,10 @@ class ByteStream:
             return await self._response.content.readany()
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Drop the connection, at once: a peer that says nothing more would keep it otherwise."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._response.close()
 
 

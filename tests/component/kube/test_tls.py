@@ -3,7 +3,11 @@
 import asyncio
 import base64
 import contextlib
+import gc
 import json
+import socket
+import threading
+import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,46 @@ def authority() -> ClusterAuthority:
 async def server(authority: ClusterAuthority) -> AsyncIterator[RecordingServer]:
     async with RecordingServer(authority.server_context(["127.0.0.1"])) as server:
         yield server
+
+
+def test_a_watch_that_is_dropped_leaves_no_connection(authority: ClusterAuthority) -> None:
+    """Of a peer that is not there any more to say good-bye, as TLS would like it."""
+    ends = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = threading.Thread(
+            target=_answer_and_fall_silent, args=(authority, listening, ends)
+        )
+        serving.start()
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                asyncio.run(_watch_and_drop(authority, listening.getsockname()[1]))
+                gc.collect()
+        finally:
+            ends.set()
+            serving.join()
+    assert [str(one.message) for one in told] == []
+
+
+def _answer_and_fall_silent(
+    authority: ClusterAuthority, listening: socket.socket, ends: threading.Event
+) -> None:
+    context = authority.server_context(["127.0.0.1"])
+    with listening.accept()[0] as plain, context.wrap_socket(plain, server_side=True) as connection:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        ends.wait()
+
+
+async def _watch_and_drop(authority: ClusterAuthority, port: int) -> None:
+    config = KubeConfig(
+        origin="test",
+        server=f"https://127.0.0.1:{port}",
+        authority_pem=authority.authority_pem,
+    )
+    async with KubeClient(config) as client:
+        stream = await client.open_watch(NODES, resource_version="1", timeout_s=60)
+        stream.close()
 
 
 def kubeconfig(path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> KubeConfig:
