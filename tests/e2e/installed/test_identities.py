@@ -228,7 +228,8 @@ ONLY_OTHERS: dict[str, tuple[Try, ...]] = {
         Try("GET", CLAIMS),
         Try("GET", "/api/v1/nodes"),
         Try("GET", SLICES),
-        Try("GET", f"{WEBHOOKS}/hami-dra-webhook"),
+        Try("GET", WEBHOOKS),
+        Try("PATCH", f"{WEBHOOKS}/somebodys", LABEL),
         Try("DELETE", f"{SECRETS}/sh.helm.release.v1.casaba.v1"),
     ),
 }
