@@ -100,10 +100,13 @@ def start(empty: Bed) -> Iterator[Start]:
         after = doctor(empty, "--json")
     empty.replace_control_plane()
     replace_pods(empty, "node-agent")  # else an agent tries again after ten minutes
-    rollout = ("rollout", "status", f"--namespace={NAMESPACE}", f"ds/{AGENT}", "--timeout=90s")
-    empty.kubectl(*rollout, timeout_s=120.0)
     for node in NODES:
         wait_for_cards(empty, node, 1)
+    wait_until(  # kubectl rollout status would believe in the pods that went
+        "an agent is ready on each node",
+        lambda: "parts.agents" not in doctor(empty, "--json").wrong(),
+        POD_TIMEOUT_S,
+    )
     yield Start(empty, before, refused, after, nodes)
     empty.helm("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--no-hooks", *WAITING)
     empty.kubectl("delete", "resourceslices", "--all")
