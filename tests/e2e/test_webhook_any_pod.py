@@ -18,7 +18,7 @@ from tests.component.webhook.certificates import Authority
 from tests.e2e.held_pods import HALF, Object, held_pod
 from tests.e2e.plain_api import JSON, MERGE, STRATEGIC_MERGE, Reply
 from tests.e2e.webhook_site import WebhookSite, webhook_site
-from tests.unit.policy.convert.cases import Case
+from tests.unit.policy.convert.case import Case
 from tests.unit.policy.convert.pods import PLAIN, gpu, pod, uses
 from tests.unit.policy.convert.test_any_pod import good_pods, spoilt_pods
 

@@ -29,7 +29,8 @@ from tests.cluster.bed import Bed
 from tests.e2e.plain_api import STRATEGIC_MERGE, Reply
 from tests.e2e.webhook_site import WebhookSite, webhook_site
 from tests.e2e.workloads import wait_for_slice
-from tests.unit.policy.convert.cases import CASES, Case
+from tests.unit.policy.convert.case import Case
+from tests.unit.policy.convert.cases import CASES
 from tests.unit.policy.convert.pods import gpu, pod, told, uses
 from tests.unit.values import A10
 

@@ -23,11 +23,6 @@ ACCOUNT = UserInfo(username="system:serviceaccount:ns:agent", groups=("system:au
 NO_RELATION = "no relationship found between node 'edge-1' and this object"
 
 
-@pytest.fixture
-def cluster() -> SmallCluster:
-    return SmallCluster()
-
-
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [

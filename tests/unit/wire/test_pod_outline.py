@@ -9,7 +9,8 @@ from msgspec import Raw
 from casaba.policy.convert import ClusterFacts, PodRefused, convert_pod
 from casaba.settings.conversion import ConversionSettings
 from casaba.wire.pod_outline import outlined
-from tests.unit.policy.convert.cases import CASES, Case
+from tests.unit.policy.convert.case import Case
+from tests.unit.policy.convert.cases import CASES
 from tests.unit.policy.convert.test_cases import by_name
 
 

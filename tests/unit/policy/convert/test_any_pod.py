@@ -22,7 +22,8 @@ from casaba.settings.conversion import ConversionSettings
 from casaba.simulation.api_server.requests import Object, copied
 from casaba.simulation.api_server.statuses import ApiError
 from casaba.simulation.api_server.strategy import validated
-from tests.unit.policy.convert.cases import CASES, Case
+from tests.unit.policy.convert.case import Case
+from tests.unit.policy.convert.cases import CASES
 from tests.unit.policy.convert.clusters import Cluster, gpus, shares
 from tests.unit.policy.convert.pods import MIB, NOTHING, THREE_SIZES, gpu, patched, pod, sidecar
 from tests.unit.policy.convert.test_cases import TEMPLATES, WARNING_CHARACTERS, template_object

@@ -15,7 +15,8 @@ from casaba.policy.convert import (
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.simulation.api_server.requests import Object, copied
 from casaba.simulation.api_server.strategy import validated
-from tests.unit.policy.convert.cases import CASES, Case
+from tests.unit.policy.convert.case import Case
+from tests.unit.policy.convert.cases import CASES
 from tests.unit.policy.convert.clusters import CLASS, Cluster, gpus
 from tests.unit.policy.convert.pods import A10_MIB, patched, told, uses
 from tests.unit.simulation.api_objects import PODS, created, resource

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from casaba.policy.convert import PodRefused, convert_pod, essence
 from casaba.simulation.api_server.requests import Object
-from tests.unit.policy.convert.cases import CASES, Case
+from tests.unit.policy.convert.case import Case
+from tests.unit.policy.convert.cases import CASES
 from tests.unit.policy.convert.pods import gpu, pod
 from tests.unit.policy.convert.test_any_pod import spoilt_pods
 from tests.unit.policy.convert.test_cases import by_name
