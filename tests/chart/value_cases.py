@@ -14,7 +14,6 @@ AGENT, WEBHOOK, CONTROLLER = (
     "hami-dra-monitor",
 )
 
-
 PEM = "-----BEGIN CERTIFICATE-----"
 
 
@@ -69,20 +68,10 @@ def policy(chart: Rendered, component: str) -> Object:
 
 
 Check = Callable[[Rendered], Any]
-
-
 MONITORS = "monitor.serviceMonitor.enabled=true"
-
-
 TOLERATION = '[{"key":"a","operator":"Exists"}]'
-
-
 AFFINITY = '{"nodeAffinity":{}}'
-
-
 CUSTOM = (f'certs.custom.crt="{PEM}"', 'certs.custom.key="K"')
-
-
 MANAGED = "certs.certManager.enabled=true"
 
 

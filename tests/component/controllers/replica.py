@@ -36,7 +36,6 @@ OF_EVERY_REPLICA = (
 )
 """Metrics of one that does not lead."""
 
-
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
 
 

@@ -37,7 +37,6 @@ CONTAINER = key(
     device_uuid="GPU-00000001",
 )
 
-
 OF_HAMI = (
     "hami_gpu_memory_limit_bytes",
     "hami_gpu_core_limit_ratio",
@@ -51,7 +50,6 @@ OF_HAMI = (
     "hami_build_info",
 )
 
-
 OF_HAMI_DRA = (
     "hami_dra_gpu_core_limit_ratio",
     "hami_dra_gpu_core_allocated_ratio",
@@ -60,7 +58,6 @@ OF_HAMI_DRA = (
     "hami_dra_vgpu_core_allocated_ratio",
     "hami_dra_vgpu_memory_allocated_bytes",
 )
-
 
 OLD_OF_HAMI_DRA = (
     "GPUDeviceCoreLimit",
@@ -71,7 +68,6 @@ OLD_OF_HAMI_DRA = (
     "vGPUDeviceMemoryAllocated",
 )
 
-
 OLD_OF_HAMI = (
     "GPUDeviceSharedNum",
     "nodeGPUOverview",
@@ -79,7 +75,6 @@ OLD_OF_HAMI = (
     "vGPUMemoryAllocated",
     "vGPUCoreAllocated",
 )
-
 
 OWN = (
     "casaba_claims",

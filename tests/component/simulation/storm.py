@@ -35,12 +35,8 @@ from tests.component.simulation.scheduling import (
 STORMY = "storm"
 """The user whose requests go wrong; the test's own don't."""
 
-
 CARD_GIB = 16
-
-
 ACTIONS = 60
-
 
 CHANCES: tuple[tuple[float, Fault], ...] = (
     (0.06, Refusal(code=409)),
@@ -53,10 +49,8 @@ CHANCES: tuple[tuple[float, Fault], ...] = (
     (0.20, CutStream(after_events=3, reset=True)),
 )
 
-
 HELD_UP = Slowness(delay_s=1.0)
 """Long enough for others to be faster."""
-
 
 STORM_PROOF = replace(FAST, flush_s=2.0)
 """After some faults only the flush helps, as with the real scheduler, such as when a claim can't be

@@ -17,14 +17,8 @@ from tests.component.webhook.site import (
 )
 
 LAST_USED = "casaba.dev/last-used"
-
-
 LONG_AGO = "2026-01-02T03:04:05Z"
-
-
 TEMPLATES = ("resourceclaimtemplates",)
-
-
 WATCHED = Target(verbs={"watch"}, resources=TEMPLATES)
 
 

@@ -13,11 +13,7 @@ from tests.unit.simulation.small_cluster import (
 )
 
 DRA = "resource.k8s.io"
-
-
 LABELS = {"resource.kubernetes.io/admin-access": "true"}
-
-
 DRIVER = "gpu.example.com"
 
 

@@ -164,7 +164,6 @@ ALLOCATED = {
     }
 }
 
-
 DEVICE = {"driver": DRIVER, "pool": "edge-1", "device": "gpu-0"}
 
 

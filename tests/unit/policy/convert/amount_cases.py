@@ -83,7 +83,6 @@ AMOUNTS = (
         "the limit is 1, the request 2; write the limit only"),
 )  # fmt: skip
 
-
 DEFAULTS = (
     case("default count", pod(main=gpu(mem=1024)), "main-0: 1Gi/0", "main-1: 1Gi/0",
          "different: main-0 main-1", uses={"main": "main-0 main-1"},
@@ -116,7 +115,6 @@ DEFAULTS = (
              count_resource="e.com/a", memory_resource="e.com/b", percentage_resource="e.com/c",
              cores_resource="e.com/d", priority_resource="e.com/e")),
 )  # fmt: skip
-
 
 PARAMETERS = (
     case("high priority", pod(main=gpu(1, mem=1024, priority=0)), "main: 1Gi/0",
@@ -161,7 +159,6 @@ PARAMETERS = (
          "a: 1Gi/0", "b: 1Gi/0", "c: 1Gi/0", "priority 1: a b", "priority 0: c"),
 )  # fmt: skip
 
-
 COUNTS = (
     case("two cards are different", pod(main=gpu(2, mem=1024)), "main-0: 1Gi/0", "main-1: 1Gi/0",
          "different: main-0 main-1", uses={"main": "main-0 main-1"}),
@@ -193,7 +190,6 @@ COUNTS = (
             "container b: the pod asks for more than the 32 cards that one claim can have"),
     case("beside a container without a card", pod(main=HALF, log=PLAIN), "main: 10Gi/50"),
 )  # fmt: skip
-
 
 PERCENTAGES = (
     case("of one size", pod(main=gpu(1, percent=25)), "main: 23028mi 5757Mi/0 where 1"),

@@ -12,13 +12,8 @@ from tests.unit.policy.convert.pods import (
 )
 
 TYPE, NO_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
-
-
 UUID, NO_UUID = "nvidia.com/use-gpuuuid", "nvidia.com/nouse-gpuuuid"
-
-
 GPU_POLICY, NODE_POLICY = "hami.io/gpu-scheduler-policy", "hami.io/node-scheduler-policy"
-
 
 MODE, NUMA, WEIGHTS = (
     "nvidia.com/vgpu-mode",
@@ -26,10 +21,7 @@ MODE, NUMA, WEIGHTS = (
     "hami.io/device-scoring-weights",
 )
 
-
 STRICT = ConversionSettings(policies_as_constraints=True)
-
-
 HALF = gpu(1, mem=10240, cores=50)
 
 

@@ -82,7 +82,6 @@ INIT = (
             "sidecar proxy: nvidia.com/gpu: 0"),
 )  # fmt: skip
 
-
 CHOICES = (
     case("by type", pod(main=HALF, annotations={TYPE: "A10"}), "main: 10Gi/50 where 1"),
     case("by a part of the type in lower case", pod(main=HALF, annotations={TYPE: "nvidia a10"}),
@@ -122,7 +121,6 @@ CHOICES = (
     refused("an annotation that is no text", pod(main=HALF, annotations={TYPE: 10}),  # type: ignore[dict-item]
             "10 is no text", code=400),
 )  # fmt: skip
-
 
 PLACEMENT = (
     case("the mode that there is", pod(main=HALF, annotations={MODE: "hami-core"}),
@@ -185,7 +183,6 @@ PLACEMENT = (
          "apps.openyurt.io/nodepool": "worker"}}), "main: 10Gi/50"),
 )  # fmt: skip
 
-
 CLUSTER = (
     case("no card visible", pod(main=HALF), "main: 10Gi/50", facts=NOTHING,
          warnings=("no card is visible now: the pod is Pending until a node offers one",)),
@@ -212,7 +209,6 @@ CLUSTER = (
          facts=facts(*A10S, extended=("nvidia.com/gpu",)),
          warnings=("a DeviceClass has extendedResourceName nvidia.com/gpu",)),
 )  # fmt: skip
-
 
 PODS = (
     case("nothing for us", pod(main=PLAIN), untouched=True),
