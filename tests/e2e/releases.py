@@ -38,13 +38,13 @@ def remove_rest(bed: Bed) -> None:
     bed.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", timeout_s=120.0)
 
 
-def wait_for_cards(bed: Bed, node: str, count: int) -> None:
+def wait_for_cards(bed: Bed, node: str, count: int, timeout_s: float = SLICE_TIMEOUT_S) -> None:
     """Until a node offers so many cards; tells what its agent says if it does not."""
     agents = ("logs", PLACE, f"--selector={_AGENT}", "--prefix")
     wait_until(
         f"{node} offers {count} cards",
         lambda: sum(len(item["spec"].get("devices", [])) for item in slices(bed, node)) == count,
-        SLICE_TIMEOUT_S,
+        timeout_s,
         explain=lambda: bed.kubectl(*agents, check=False).stdout,
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from casaba.services.controllers.certificate_making import Pair, new_serving, read_pair
+from casaba.settings.node_agent import NodeAgentSettings
 from tests.cluster.bed import Bed
 from tests.cluster.build import OLD_KUBERNETES
 from tests.cluster.mounts import DRIVER_ROOT
@@ -30,7 +31,16 @@ from tests.e2e.examinations import (
 )
 from tests.e2e.releases import NAMESPACE, PLACE, WAITING, wait_for_cards, wait_for_event
 from tests.e2e.test_helm import NODES, VALUES
-from tests.e2e.workloads import POD_TIMEOUT_S, applied, claim, container, holding, pod, wait_for_pod
+from tests.e2e.workloads import (
+    POD_TIMEOUT_S,
+    SLICE_TIMEOUT_S,
+    applied,
+    claim,
+    container,
+    holding,
+    pod,
+    wait_for_pod,
+)
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -39,6 +49,7 @@ REASONS = {"edge-1": "SliceFieldsDropped", "edge-2": "DevicePluginOffersCards"}
 UNCHECKED = "--set=preinstallCheck.enabled=false"
 AGENT = "hami-dra-driver-kubelet-plugin"
 WEBHOOK, CONTROLLER = "hami-dra-webhook", "hami-dra-monitor"
+RETRIED_S = NodeAgentSettings.crippled_retry_s + SLICE_TIMEOUT_S
 SERVED_S = 45.0
 """So long a certificate is good that is to be seen both good and expired."""
 
@@ -99,10 +110,9 @@ def start(empty: Bed) -> Iterator[Start]:
             wait_for_event(empty, node, reason)
         after = doctor(empty, "--json")
     empty.replace_control_plane()
-    replace_pods(empty, "node-agent")  # else an agent tries again after ten minutes
     for node in NODES:
-        wait_for_cards(empty, node, 1)
-    wait_until(  # kubectl rollout status would believe in the pods that went
+        wait_for_cards(empty, node, 1, RETRIED_S)
+    wait_until(
         "an agent is ready on each node",
         lambda: "parts.agents" not in doctor(empty, "--json").wrong(),
         POD_TIMEOUT_S,

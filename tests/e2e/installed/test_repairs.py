@@ -11,6 +11,7 @@ import pytest
 from tests.chart.rendering import NAMESPACE
 from tests.cluster.bed import Bed
 from tests.cluster.waiting import wait_until
+from tests.e2e.charts import CHART, RELEASE
 from tests.e2e.installed.objects import (
     AUTHORITY,
     OLD_TEMPLATE,
@@ -22,6 +23,7 @@ from tests.e2e.installed.objects import (
     slice_of,
     template_of,
 )
+from tests.e2e.releases import PLACE, WAITING
 from tests.e2e.workloads import SLICE_TIMEOUT_S, applied, classic_pod
 
 pytestmark = pytest.mark.timeout(400)
@@ -80,12 +82,25 @@ def test_certificates_that_are_ruined_later_are_made_anew(release: Bed) -> None:
     for name in (AUTHORITY, SERVING):
         ruin(release, name, immutable=True)
     wait_until_mended(release, AUTHORITY, SERVING)
-    authority = base64.b64decode(secret(release, AUTHORITY)["data"]["ca.crt"])
-    configuration = read(release, "mutatingwebhookconfiguration", "hami-dra-webhook")
-    for entry in configuration["webhooks"]:
-        assert authority in base64.b64decode(entry["clientConfig"]["caBundle"])
+    assert all(authority(release) in bundle for bundle in bundles(release))
     with applied(release, classic_pod("after-a-rotation", gpu="1", gpumem="256")):
         assert "resourceClaims" in read(release, "pod", "after-a-rotation")["spec"]
+
+
+def authority(bed: Bed) -> bytes:
+    """The certificate of who signs what the webhook serves, PEM."""
+    return base64.b64decode(secret(bed, AUTHORITY)["data"]["ca.crt"])
+
+
+def bundles(bed: Bed) -> list[bytes]:
+    """Whom the API server trusts for each of our webhooks, PEM."""
+    kinds = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
+    configurations = [read(bed, kind, "hami-dra-webhook") for kind in kinds]
+    return [
+        base64.b64decode(entry["clientConfig"]["caBundle"])
+        for configuration in configurations
+        for entry in configuration["webhooks"]
+    ]
 
 
 def test_what_happens_again_is_counted_in_the_same_event(release: Bed) -> None:
@@ -187,3 +202,18 @@ def test_a_template_that_nobody_uses_is_collected(release: Bed) -> None:
         lambda: read(release, "resourceclaimtemplate", OLD_TEMPLATE) == {},
         COLLECTION_TIMEOUT_S,
     )
+
+
+def test_an_upgrade_that_finds_no_certificates_makes_them_and_lets_them_be_trusted(
+    release: Bed,
+) -> None:
+    lost = authority(release)
+    release.kubectl("scale", "deployment/hami-dra-monitor", "--replicas=0", PLACE)
+    every = "--selector=app.kubernetes.io/component=controller"
+    release.kubectl("wait", "pods", every, PLACE, "--for=delete", "--timeout=60s")
+    release.kubectl("delete", "secret", AUTHORITY, SERVING, PLACE)
+    release.helm("upgrade", RELEASE, str(CHART), PLACE, "--reuse-values", *WAITING)
+    assert authority(release) != lost
+    assert all(authority(release) in bundle for bundle in bundles(release))
+    with applied(release, classic_pod("after-a-loss", gpu="1", gpumem="256")):
+        assert "resourceClaims" in read(release, "pod", "after-a-loss")["spec"]
