@@ -15,7 +15,7 @@ from casaba.cli import node_agent
 from casaba.settings.host_paths import HostPaths
 from casaba.settings.node_agent import NodeAgentSettings
 from casaba.settings.uninstall import UninstallSettings
-from tests.chart.rendering import Object, Rendered, containers, rendered
+from tests.chart.rendering import NAMESPACE, Object, Rendered, containers, rendered
 from tests.chart.test_objects import MATRIX
 
 COMMANDS = ("node-agent", "webhook", "controller")
@@ -251,3 +251,13 @@ def test_what_others_made_is_removed_last(sets: tuple[str, ...], secrets: list[s
     named = [word.partition("=")[2] for word in container["args"] if word.startswith("--secret=")]
     assert named == secrets
     assert "--lease=casaba-controller" in container["args"]
+
+
+def test_refusals_of_an_uninstall_name_the_release() -> None:
+    jobs = [c["args"] for _, c in started(rendered(), "doctor") if "--preuninstall" in c["args"]]
+    jobs += [
+        c["args"] for _, c in started(rendered(), "uninstall") if "--leftovers" not in c["args"]
+    ]
+    assert len(jobs) == 2
+    for words in jobs:
+        assert {"--release=casaba", "--revision=1", f"--namespace={NAMESPACE}"} <= {*words}

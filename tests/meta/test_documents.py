@@ -22,6 +22,7 @@ from casaba.policy.diagnosis.cluster.tables import CLUSTER_CHECKS, PREINSTALL_CH
 from casaba.policy.diagnosis.cluster.uninstall import uninstall_checks
 from casaba.policy.diagnosis.host.tables import HOST_CHECKS
 from casaba.settings.conversion import ConversionSettings
+from casaba.settings.uninstall import HelmRelease
 from tests.meta.pages import CLASSIC_PODS, PAGES, REFERENCE, ROOT, SOURCE, chapter, names, tables
 
 CASABA = Path(sys.executable).parent / "casaba"
@@ -118,7 +119,11 @@ def test_every_default_is_the_real_one(command: str, flag: str, told: str) -> No
 
 
 def test_every_check_of_the_doctor_is_documented_and_no_other() -> None:
-    of_cluster = (*CLUSTER_CHECKS, *PREINSTALL_CHECKS, *uninstall_checks(by_force=False))
+    of_cluster = (
+        *CLUSTER_CHECKS,
+        *PREINSTALL_CHECKS,
+        *uninstall_checks(HelmRelease(), by_force=False),
+    )
     ids = {one.id for one in of_cluster} | {one.id for one in HOST_CHECKS}
     text = section("casaba doctor")
     rows = [*tables(text, "check of a cluster"), *tables(text, "check of a node")]

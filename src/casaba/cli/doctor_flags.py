@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from casaba.errors import InvalidInput
 from casaba.settings.doctor import DoctorSettings, Names
 from casaba.settings.host_paths import HostPaths
+from casaba.settings.uninstall import HelmRelease
 
 THIS = "."
 """What `--node` means without a name; no node is called so."""
@@ -16,6 +17,7 @@ THIS = "."
 _Switch = Annotated[bool, Parameter(negative=())]
 _defaults = DoctorSettings()
 _paths = HostPaths()
+_release = HelmRelease()
 
 
 @Parameter(name="*")
@@ -35,6 +37,12 @@ class Question:
 
     force: _Switch = False
     """With --preuninstall: pods that hold cards are only told."""
+
+    release: str = _release.name
+    """With --preuninstall: what Helm calls the release, for what people are told."""
+
+    revision: str = _release.revision
+    """With --preuninstall: the release's revision, as helm history counts them."""
 
     json: _Switch = False
     """One JSON object instead of a table."""
@@ -107,6 +115,11 @@ def settings_from(asked: Question, cluster: ClusterFlags, host: HostFlags) -> Do
     return DoctorSettings(
         kubeconfig=cluster.kubeconfig,
         names=_names(cluster),
+        release=HelmRelease(
+            name=asked.release,
+            revision=asked.revision,
+            namespace=cluster.namespace or _release.namespace,
+        ),
         node=None if asked.node == THIS else asked.node,
         trial_namespace=cluster.trial_namespace,
         look_s=cluster.limit,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from casaba.cli.exits import exit_code_of
 from casaba.errors import CasabaError, InvalidInput
-from casaba.settings.uninstall import UninstallSettings
+from casaba.settings.uninstall import HelmRelease, UninstallSettings
 
 _DEFAULT_NAMESPACE = "hami-system"
 
@@ -53,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     own = UninstallSettings(namespace="")
     add = parser.add_argument
     add("--namespace", default=os.environ.get("POD_NAMESPACE") or _DEFAULT_NAMESPACE)
+    named = HelmRelease()
+    add("--release", default=named.name, help="what Helm calls it, for what people are told")
+    add("--revision", default=named.revision, help="of the release, as helm history counts them")
     add("--kubeconfig", type=Path, help="default: the pod's service account")
     add("--agent", default=own.agent, help="the agents' DaemonSet, default: %(default)s")
     add("--cleaner", type=Path, default=own.cleaner, help="file with the DaemonSet that cleans")
@@ -71,6 +74,7 @@ def settings_from(flags: argparse.Namespace) -> UninstallSettings:
         raise InvalidInput("--lease and --secret: they belong to --leftovers")
     return UninstallSettings(
         namespace=flags.namespace,
+        release=HelmRelease(name=flags.release, revision=flags.revision, namespace=flags.namespace),
         kubeconfig=flags.kubeconfig,
         agent=flags.agent,
         cleaner=flags.cleaner,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from casaba.settings.host_paths import HostPaths
 from casaba.settings.node_agent import GPU_NODE_LABEL
+from casaba.settings.uninstall import HelmRelease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,9 @@ class DoctorSettings:
 
     names: Names = field(default_factory=Names)
     """What to look for."""
+
+    release: HelmRelease = field(default_factory=HelmRelease)
+    """What people are to name when an uninstall is refused."""
 
     node: str | None = None
     """Only this node of the cluster; None: all that are labelled."""

@@ -7,11 +7,28 @@ from casaba.settings.host_paths import HostPaths
 
 
 @dataclass(frozen=True, kw_only=True)
+class HelmRelease:
+    """What Helm calls the release; words that stand for it where nobody has told."""
+
+    name: str = "RELEASE"
+    """The release."""
+
+    revision: str = "REVISION"
+    """Its revision, as `helm history` counts them."""
+
+    namespace: str = "NAMESPACE"
+    """Where it is installed."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UninstallSettings:
     """Everything that the uninstall reads from flags and environment, in one value."""
 
     namespace: str
     """Namespace of the release."""
+
+    release: HelmRelease = field(default_factory=HelmRelease)
+    """What people are to name when they go on."""
 
     kubeconfig: Path | None = None
     """How to reach the API server; None: the service account of the pod."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from casaba.kube import Forbidden, KubeError, Unreachable
 from casaba.kube.errors import refusal
 from casaba.policy.removal import ClusterSeen, CreateCleaner, Delete
 from casaba.services.uninstall.nodes import NodeCleaning, NodesNotClean, clean_nodes
-from casaba.settings.uninstall import UninstallSettings
+from casaba.settings.uninstall import HelmRelease, UninstallSettings
 from casaba.simulation.api_server import SimulatedApiServer
 from casaba.wire.kubernetes import Status
 from tests.unit.policy.removal.release import Release
@@ -128,8 +128,10 @@ async def test_rights_do_not_come_by_waiting() -> None:
 async def test_a_node_that_does_not_answer_is_named() -> None:
     sets = Slow(meet=time_is_over)
     sets.release.broken = {"b"}
-    with pytest.raises(NodesNotClean, match=r"60 s: node b: .*kube-controller.*cleanNodes=false"):
-        await run(sets)
+    with pytest.raises(NodesNotClean, match=r"60 s: node b: .*kube-controller") as raised:
+        await run(sets, replace(SETTINGS, release=HelmRelease(name="gpus", revision="3")))
+    assert "--set uninstall.cleanNodes=false, then uninstall" in str(raised.value)
+    assert "or keep casaba: helm rollback gpus 3 -n NAMESPACE" in str(raised.value)
     assert sets.release.done == ["delete agent"]
 
 

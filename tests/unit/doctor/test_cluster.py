@@ -23,6 +23,7 @@ from casaba.policy.diagnosis.cluster.tables import (
     diagnose_uninstall,
 )
 from casaba.settings.host_paths import DRIVER_NAME
+from casaba.settings.uninstall import HelmRelease
 from tests.unit.doctor import healthy
 from tests.unit.doctor.cluster_cases import CASES, NOT_CALLED, NOTHING, OLD, PLUGIN, V134
 from tests.unit.doctor.healthy import CLUSTER, device_class, event, node
@@ -165,23 +166,31 @@ def test_the_list_of_nodes_ends_somewhere() -> None:
     assert "and 290 more" in seen
 
 
+RELEASE = HelmRelease(name="gpus", revision="3", namespace="tools")
+
+
 def test_an_uninstall_waits_for_pods_with_cards() -> None:
     held = replace(CLUSTER, claims=(healthy.claim(),))
-    (refused,) = diagnose_uninstall(held, by_force=False)
+    (refused,) = diagnose_uninstall(held, RELEASE, by_force=False)
     assert refused.state == "wrong"
     assert "1 pod holds cards: team/tenant" in refused.seen
-    (forced,) = diagnose_uninstall(held, by_force=True)
+    assert "or keep casaba: helm rollback gpus 3 -n tools; or go on by force" in refused.advice
+    assert (
+        "helm rollback gpus 3 -n tools, then helm upgrade gpus CHART -n tools --reuse-values "
+        "--set uninstall.force=true, then uninstall" in refused.advice
+    )
+    (forced,) = diagnose_uninstall(held, RELEASE, by_force=True)
     assert forced.state == "warning"
     nobody: dict[str, Any] = {"metadata": {}}
     for claim in (healthy.claim(reservedFor=[]), healthy.claim(allocation={}), nobody):
-        (free,) = diagnose_uninstall(replace(CLUSTER, claims=(claim,)), by_force=False)
+        (free,) = diagnose_uninstall(replace(CLUSTER, claims=(claim,)), RELEASE, by_force=False)
         assert free.state == "ok"
 
 
 def test_other_drivers_claims_do_not_matter() -> None:
     results = [{"driver": "gpu.example"}]
     other = healthy.claim(allocation={"devices": {"results": results}})
-    (found,) = diagnose_uninstall(replace(CLUSTER, claims=(other,)), by_force=False)
+    (found,) = diagnose_uninstall(replace(CLUSTER, claims=(other,)), RELEASE, by_force=False)
     assert found.state == "ok"
 
 
@@ -217,4 +226,4 @@ def test_odd_objects_are_never_a_crash(data: st.DataObject) -> None:
     changes["trial"] = Trial(pod=data.draw(st.dictionaries(KEYS, ODD, max_size=3)))
     spoiled = replace(CLUSTER, **changes)
     assert len(diagnose_cluster(spoiled)) == len(CLUSTER_CHECKS)
-    assert len(diagnose_uninstall(spoiled, by_force=False)) == 1
+    assert len(diagnose_uninstall(spoiled, RELEASE, by_force=False)) == 1

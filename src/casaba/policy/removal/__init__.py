@@ -29,6 +29,7 @@ from casaba.policy.removal.node import (
     claim_uids,
     plan_removal,
 )
+from casaba.policy.removal.release import kept, uninstalled_with
 from casaba.policy.removal.workloads import DaemonPod, DaemonSet, NodeState
 
 __all__ = [
@@ -48,7 +49,9 @@ __all__ = [
     "Step",
     "claim_uids",
     "is_made_template",
+    "kept",
     "last_step",
     "next_step",
     "plan_removal",
+    "uninstalled_with",
 ]

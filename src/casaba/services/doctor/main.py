@@ -48,7 +48,8 @@ async def examine_before_uninstall(
 ) -> tuple[Finding, ...]:
     """A cluster from which casaba is to be removed; never raises KubeError."""
     async with _client(config, settings) as client:
-        return diagnose_uninstall(await observe_holders(client, settings), by_force=by_force)
+        seen = await observe_holders(client, settings)
+        return diagnose_uninstall(seen, settings.release, by_force=by_force)
 
 
 def _client(

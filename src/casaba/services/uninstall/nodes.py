@@ -25,8 +25,10 @@ from casaba.policy.removal import (
     CreateCleaner,
     Delete,
     Step,
+    kept,
     last_step,
     next_step,
+    uninstalled_with,
 )
 from casaba.services.uninstall.workloads import Workloads
 from casaba.settings.uninstall import UninstallSettings
@@ -161,10 +163,12 @@ class NodeCleaning:
                     await self._workloads.carry_out(step)
 
     def _refusal(self) -> str:
+        release = self._settings.release
         return (
             f"not done after {self._settings.timeout_s:g} s: {few(self._trouble)}. Mend these and "
-            "uninstall again, it goes on from here; or leave the nodes as they are: helm upgrade "
-            "--reuse-values --set uninstall.cleanNodes=false, then uninstall"
+            "uninstall again, it goes on from here; or leave the nodes as they are: "
+            f"{uninstalled_with(release, 'uninstall.cleanNodes=false')}; or keep casaba: "
+            f"{kept(release)}"
         )
 
 

@@ -16,6 +16,7 @@ from casaba.policy.diagnosis.cluster.installation import not_installed
 from casaba.policy.diagnosis.cluster.observations import ClusterObservations
 from casaba.policy.diagnosis.cluster.uninstall import uninstall_checks
 from casaba.policy.diagnosis.finding import Check, Finding, findings, unless
+from casaba.settings.uninstall import HelmRelease
 
 _Checks = tuple[Check[ClusterObservations], ...]
 
@@ -84,6 +85,8 @@ def diagnose_preinstall(seen: ClusterObservations) -> tuple[Finding, ...]:
     return findings(PREINSTALL_CHECKS, seen)
 
 
-def diagnose_uninstall(seen: ClusterObservations, *, by_force: bool) -> tuple[Finding, ...]:
+def diagnose_uninstall(
+    seen: ClusterObservations, release: HelmRelease, *, by_force: bool
+) -> tuple[Finding, ...]:
     """A cluster from which casaba is to be removed."""
-    return findings(uninstall_checks(by_force=by_force), seen)
+    return findings(uninstall_checks(release, by_force=by_force), seen)
