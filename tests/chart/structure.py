@@ -13,8 +13,20 @@ from typing import Any
 from kubernetes.client import models
 
 _OPERATORS: dict[str, dict[str, frozenset[str]]] = {
-    "Issuer": {"spec": frozenset({"selfSigned"})},
-    "Certificate": {"spec": frozenset({"secretName", "dnsNames", "issuerRef", "privateKey"})},
+    "Issuer": {"spec": frozenset({"selfSigned", "ca"})},
+    "Certificate": {
+        "spec": frozenset(
+            {
+                "commonName",
+                "dnsNames",
+                "duration",
+                "isCA",
+                "issuerRef",
+                "privateKey",
+                "secretName",
+            }
+        )
+    },
     "ServiceMonitor": {"spec": frozenset({"selector", "namespaceSelector", "endpoints"})},
     "PrometheusRule": {"spec": frozenset({"groups"})},
 }

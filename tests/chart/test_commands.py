@@ -19,6 +19,7 @@ from tests.chart.rendering import NAMESPACE, Object, Rendered, containers, rende
 from tests.chart.test_objects import MATRIX
 
 COMMANDS = ("node-agent", "webhook", "controller")
+SECRETS_OF_THE_CONTROLLER = ["hami-dra-webhook-tls", "hami-dra-webhook-ca"]
 
 
 def started(chart: Rendered, command: str) -> Iterator[tuple[Object, Object]]:
@@ -235,21 +236,16 @@ def test_the_service_chooses_by_the_label_that_the_leader_gets() -> None:
     assert selector[leadership.LEADS] == leadership.TRUE
 
 
-@pytest.mark.parametrize(
-    ("sets", "secrets"),
-    [
-        ((), ["hami-dra-webhook-tls", "hami-dra-webhook-ca"]),
-        (MATRIX["cert-manager"], ["hami-dra-webhook-tls"]),
-        (MATRIX["custom certificate"], []),
-    ],
-)
-def test_what_others_made_is_removed_last(sets: tuple[str, ...], secrets: list[str]) -> None:
-    """Helm removes its own objects; who made the Secret of the certificate may not."""
-    job = rendered(*sets).one("Job", "hami-dra-uninstall-leftovers")
+@pytest.mark.parametrize("case", ["defaults", "cert-manager", "custom certificate"])
+def test_what_others_made_is_removed_last(case: str) -> None:
+    """Helm removes its own objects. Who makes the certificate now is not who made it before."""
+    chart = rendered(*MATRIX[case])
+    job = chart.one("Job", "hami-dra-uninstall-leftovers")
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "post-delete"
     (container,) = job["spec"]["template"]["spec"]["containers"]
     named = [word.partition("=")[2] for word in container["args"] if word.startswith("--secret=")]
-    assert named == secrets
+    assert named == [*SECRETS_OF_THE_CONTROLLER, "hami-dra-webhook-cert-manager-ca"]
+    assert not {secret["metadata"]["name"] for secret in chart.of("Secret")} & {*named}
     assert "--lease=casaba-controller" in container["args"]
 
 
@@ -261,3 +257,30 @@ def test_refusals_of_an_uninstall_name_the_release() -> None:
     assert len(jobs) == 2
     for words in jobs:
         assert {"--release=casaba", "--revision=1", f"--namespace={NAMESPACE}"} <= {*words}
+
+
+def test_what_somebody_made_may_be_removed_by_name() -> None:
+    """cert-manager's are those that its Certificates name, the controller's those of its flags."""
+    chart = rendered(*MATRIX["cert-manager"])
+    made = {one["spec"]["secretName"] for one in chart.of("Certificate")}
+    ((_, container),) = (
+        found
+        for found in started(rendered(), "controller")
+        if "--certificates-once" in found[1]["args"]
+    )
+    flags = parsed("controller", container["args"][1:])
+    made |= {flags.serving_secret, flags.authority_secret}
+    (deleted,) = (
+        set(rule["resourceNames"])
+        for rule in chart.one("Role", "hami-dra-uninstall")["rules"]
+        if rule["resources"] == ["secrets"]
+    )
+    assert deleted == made
+
+
+def test_no_secret_of_helm_has_the_name_of_one_that_somebody_else_makes() -> None:
+    """Or Helm would not take it over, and on the way back delete what was just made."""
+    ((pod, _),) = started(rendered(*MATRIX["custom certificate"]), "webhook")
+    (secret,) = rendered(*MATRIX["custom certificate"]).of("Secret")
+    assert pod["volumes"][0]["secret"]["secretName"] == secret["metadata"]["name"]
+    assert secret["metadata"]["name"] not in SECRETS_OF_THE_CONTROLLER

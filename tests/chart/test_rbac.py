@@ -20,7 +20,7 @@ VALUES = (
 )
 POWERS = {"*", "escalate", "bind", "impersonate", "deletecollection"}
 PODS_AND_TOKENS = {"pods/exec", "pods/ephemeralcontainers", "pods/attach", "serviceaccounts/token"}
-OUR_SECRETS = {"hami-dra-webhook-tls", "hami-dra-webhook-ca"}
+OUR_SECRETS = {"hami-dra-webhook-tls", "hami-dra-webhook-ca", "hami-dra-webhook-cert-manager-ca"}
 
 
 @pytest.mark.parametrize("values", VALUES, ids=" ".join)

@@ -54,7 +54,11 @@ def leftovers() -> list[Object]:
         },
         *(
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, **named}}
-            for name in ("hami-dra-webhook-tls", "hami-dra-webhook-ca")
+            for name in (
+                "hami-dra-webhook-tls",
+                "hami-dra-webhook-ca",
+                "hami-dra-webhook-cert-manager-ca",
+            )
         ),
     ]
 

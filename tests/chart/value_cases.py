@@ -58,6 +58,11 @@ def service(chart: Rendered) -> Object:
     return spec
 
 
+def certificate(chart: Rendered) -> Object:
+    spec: Object = chart.one("Certificate", "hami-dra-webhook-serving-cert")["spec"]
+    return spec
+
+
 def labels(chart: Rendered, kind: str) -> list[Object]:
     return [o["metadata"]["labels"] for o in chart.of(kind)]
 
@@ -196,7 +201,7 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
     (
         ('certs.custom.crt="C"', 'certs.custom.key="K"', 'certs.custom.ca="A"'),
         lambda c: (
-            c.one("Secret", "hami-dra-webhook-tls")["data"]
+            c.one("Secret", "hami-dra-webhook-custom-tls")["data"]
             == {"ca.crt": "QQ==", "tls.crt": "Qw==", "tls.key": "Sw=="}
             and hook(c)["clientConfig"]["caBundle"] == "QQ=="
         ),
@@ -204,11 +209,11 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
     ((MANAGED,), lambda c: c.has("Issuer", "hami-dra-selfsigned")),
     (
         (MANAGED, 'certs.certManager.privateKeyRotationPolicy="Never"'),
-        lambda c: c.of("Certificate")[0]["spec"]["privateKey"]["rotationPolicy"] == "Never",
+        lambda c: certificate(c)["privateKey"]["rotationPolicy"] == "Never",
     ),
     (
         (MANAGED, 'certs.certManager.issuerRef={"name":"ca","kind":"ClusterIssuer"}'),
-        lambda c: c.of("Certificate")[0]["spec"]["issuerRef"]["name"] == "ca",
+        lambda c: certificate(c)["issuerRef"]["name"] == "ca",
     ),
     (("drivers.nvidia.enabled=false",), lambda c: not c.of("DaemonSet")),
     (

@@ -5,26 +5,21 @@ The kinds take any content: whether the chart's objects are right is seen by wha
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-from tests.cluster import certificates
 from tests.cluster.bed import Bed
-from tests.cluster.certificates import KeyPair
+from tests.cluster.issuing import GROUP, Issuing, Object
 from tests.cluster.waiting import wait_until
 
-_GROUP = "cert-manager.io"
 _KINDS = {
     "Certificate": ("certificates", "Namespaced"),
     "Issuer": ("issuers", "Namespaced"),
     "ClusterIssuer": ("clusterissuers", "Cluster"),
 }
 _WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-_INJECTED = f"{_GROUP}/inject-ca-from"
+_INJECTED = f"{GROUP}/inject-ca-from"
 _TIMEOUT_S = 30.0
 _INSTALL_TIMEOUT_S = 180.0
 
@@ -43,46 +38,50 @@ def kinds(bed: Bed) -> Iterator[None]:
 
 
 def issue(bed: Bed, namespace: str, name: str) -> None:
-    """Once a Certificate is there: issue it, and let the webhooks that name it trust it.
+    """Issue a Certificate, and let the webhooks that name it trust who signed it.
 
-    Whatever of it is there last: an installation makes them in any order.
+    What is not there yet is waited for: an installation makes its objects in any order.
     """
-    own = f"/apis/{_GROUP}/v1/namespaces/{namespace}"
-    spec = _once_there(bed, f"{own}/certificates/{name}")["spec"]
-    assert spec["issuerRef"]["kind"] == "Issuer"
-    issuer = _once_there(bed, f"{own}/issuers/{spec['issuerRef']['name']}")
-    assert issuer["spec"] == {"selfSigned": {}}
-    pair = certificates.self_signed(bed.settings.state / "cert-manager", name, spec["dnsNames"])
-    _store(bed, namespace, spec["secretName"], name, pair)
-    for plural in _WEBHOOKS:
-        _inject(bed, plural, f"{namespace}/{name}", pair)
+    issuing = Issuing(
+        bed.settings.state / "cert-manager",
+        lambda kind, holds: _once_there(bed, namespace, kind, holds),
+    )
+    issuing.issue(name)
+    for secret in issuing.secrets.values():
+        stdin = json.dumps(secret)
+        bed.kubectl("create", f"--namespace={namespace}", "-f", "-", stdin=stdin)
+        if secret["metadata"]["annotations"][f"{GROUP}/certificate-name"] == name:
+            _inject_everywhere(bed, f"{namespace}/{name}", secret["data"]["ca.crt"])
 
 
-def _once_there(bed: Bed, path: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
+def _once_there(bed: Bed, namespace: str, kind: str, holds: Callable[[Object], bool]) -> Object:
+    plural, _ = _KINDS[kind]
+    found: list[Object] = []
 
     def is_there() -> bool:
-        found.extend(filter(None, [bed.api.object(path)]))
+        path = f"/apis/{GROUP}/v1/namespaces/{namespace}/{plural}"
+        listed = bed.api.object(path) or {"items": []}
+        found.extend(filter(holds, listed["items"]))
         return bool(found)
 
-    wait_until(f"{path} is there", is_there, _INSTALL_TIMEOUT_S)
+    wait_until(f"the {kind} that is asked for is there", is_there, _INSTALL_TIMEOUT_S)
     return found[0]
 
 
 def _served(bed: Bed) -> bool:
-    listed = bed.api.object(f"/apis/{_GROUP}/v1") or {"resources": []}
+    listed = bed.api.object(f"/apis/{GROUP}/v1") or {"resources": []}
     return {one["name"] for one in listed["resources"]} >= {plural for plural, _ in _KINDS.values()}
 
 
-def _definition(kind: str, plural: str, scope: str) -> dict[str, Any]:
+def _definition(kind: str, plural: str, scope: str) -> Object:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{_GROUP}"},
+        "metadata": {"name": f"{plural}.{GROUP}"},
         "spec": {
-            "group": _GROUP,
+            "group": GROUP,
             "scope": scope,
             "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
             "versions": [version],
@@ -90,27 +89,12 @@ def _definition(kind: str, plural: str, scope: str) -> dict[str, Any]:
     }
 
 
-def _store(bed: Bed, namespace: str, secret: str, certificate: str, pair: KeyPair) -> None:
-    """As cert-manager's issuer of self-signed certificates does: each is its own authority."""
-    body = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": secret,
-            "namespace": namespace,
-            "annotations": {f"{_GROUP}/certificate-name": certificate},
-        },
-        "type": "kubernetes.io/tls",
-        "data": {
-            "ca.crt": _encoded(pair.crt),
-            "tls.crt": _encoded(pair.crt),
-            "tls.key": _encoded(pair.private),
-        },
-    }
-    bed.kubectl("create", "-f", "-", stdin=json.dumps(body))
+def _inject_everywhere(bed: Bed, certificate: str, bundle: str) -> None:
+    for plural in _WEBHOOKS:
+        _inject(bed, plural, certificate, bundle)
 
 
-def _inject(bed: Bed, plural: str, certificate: str, pair: KeyPair) -> None:
+def _inject(bed: Bed, plural: str, certificate: str, bundle: str) -> None:
     """As its cainjector does."""
     wait_until(
         f"one of {plural} names {certificate}",
@@ -122,7 +106,7 @@ def _inject(bed: Bed, plural: str, certificate: str, pair: KeyPair) -> None:
             {
                 "op": "add",
                 "path": f"/webhooks/{index}/clientConfig/caBundle",
-                "value": _encoded(pair.crt),
+                "value": bundle,
             }
             for index in range(len(item["webhooks"]))
         ]
@@ -130,14 +114,10 @@ def _inject(bed: Bed, plural: str, certificate: str, pair: KeyPair) -> None:
         bed.kubectl("patch", plural, name, "--type=json", f"--patch={json.dumps(patch)}")
 
 
-def _naming(bed: Bed, plural: str, certificate: str) -> list[dict[str, Any]]:
+def _naming(bed: Bed, plural: str, certificate: str) -> list[Object]:
     listed = bed.api.object(f"/apis/admissionregistration.k8s.io/v1/{plural}") or {"items": []}
     return [
         item
         for item in listed["items"]
         if item["metadata"].get("annotations", {}).get(_INJECTED) == certificate
     ]
-
-
-def _encoded(file: Path) -> str:
-    return base64.b64encode(file.read_bytes()).decode()

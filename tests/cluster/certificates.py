@@ -18,6 +18,17 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 _VALIDITY = datetime.timedelta(days=365)
 # A certificate must not come from the future of a process whose clock is read a little earlier.
 _BACKDATED = datetime.timedelta(hours=1)
+_SIGNS = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +55,14 @@ class KeyPair:
         return self
 
 
-def authority(folder: Path, name: str) -> KeyPair:
-    """A self-signed certificate authority."""
-    key = ec.generate_private_key(ec.SECP256R1())
+def authority(folder: Path, name: str, key: ec.EllipticCurvePrivateKey | None = None) -> KeyPair:
+    """A self-signed certificate authority, with a key that it had before or a new one."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
     subject = _subject(name, ())
-    certificate = _unsigned(subject, subject, key).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    certificate = (
+        _unsigned(subject, subject, key, signed_by=key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_SIGNS, critical=True)
     )
     return KeyPair(folder, name, certificate.sign(key, hashes.SHA256()), key).write()
 
@@ -63,19 +76,6 @@ def server(by: KeyPair, folder: Path, name: str, addresses: Sequence[str]) -> Ke
     """A server certificate for DNS names and IP addresses."""
     subject = _subject(addresses[0], ())
     return _issued(by, folder, name, subject, ExtendedKeyUsageOID.SERVER_AUTH, addresses)
-
-
-def self_signed(folder: Path, name: str, addresses: Sequence[str]) -> KeyPair:
-    """A server certificate that is its own authority, without a subject: its names say it all."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    nobody = x509.Name([])
-    names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
-    builder = (
-        _unsigned(nobody, nobody, key)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(names, critical=True)
-    )
-    return KeyPair(folder, name, builder.sign(key, hashes.SHA256()), key).write()
 
 
 def signing_key(folder: Path, name: str) -> tuple[Path, Path]:
@@ -127,7 +127,7 @@ def _issued(
     addresses: Sequence[str],
 ) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = _unsigned(subject, by.certificate.subject, key).add_extension(
+    builder = _unsigned(subject, by.certificate.subject, key, signed_by=by.key).add_extension(
         x509.ExtendedKeyUsage([usage]), critical=False
     )
     if addresses:
@@ -137,17 +137,24 @@ def _issued(
 
 
 def _unsigned(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    *,
+    signed_by: ec.EllipticCurvePrivateKey,
 ) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
+    own, signer = key.public_key(), signed_by.public_key()
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(own)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _BACKDATED)
         .not_valid_after(now + _VALIDITY)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(own), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False)
     )
 
 

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -86,13 +87,19 @@ def test_the_documents_classic_pod_gets_the_hosts_driver(chart: Bed) -> None:
 def test_the_certificate_is_the_one_that_was_issued(chart: Bed) -> None:
     read = ("get", "secrets", f"--namespace={NAMESPACE}", "-o", "json")
     secrets = json.loads(chart.kubectl(*read).stdout)["items"]
-    (serving,) = [one for one in secrets if one["type"] == "kubernetes.io/tls"]
-    named = serving["metadata"]["annotations"]["cert-manager.io/certificate-name"]
-    assert named == CERTIFICATE
+    (serving,) = [one for one in secrets if issued_for(one) == CERTIFICATE]
     mutating = chart.kubectl("get", "mutatingwebhookconfigurations", "-o", "json").stdout
     (configuration,) = json.loads(mutating)["items"]
     trusted = {one["clientConfig"]["caBundle"] for one in configuration["webhooks"]}
     assert trusted == {serving["data"]["ca.crt"]}
+    assert serving["data"]["ca.crt"] != serving["data"]["tls.crt"]
+
+
+def issued_for(secret: dict[str, Any]) -> str | None:
+    """The Certificate that a Secret holds."""
+    annotations = secret["metadata"].get("annotations", {})
+    name: str | None = annotations.get("cert-manager.io/certificate-name")
+    return name
 
 
 def test_an_uninstall_by_force_cleans_what_answers_and_names_the_rest(

@@ -12,8 +12,11 @@ it does the monitor's work.
 {{- define "casaba.mutating" -}}hami-dra-webhook{{- end }}
 {{- define "casaba.validating" -}}hami-dra-webhook{{- end }}
 {{- define "casaba.certificate" -}}hami-dra-webhook-serving-cert{{- end }}
+{{- define "casaba.authorityCertificate" -}}hami-dra-webhook-authority{{- end }}
 {{- define "casaba.servingSecret" -}}hami-dra-webhook-tls{{- end }}
 {{- define "casaba.authoritySecret" -}}hami-dra-webhook-ca{{- end }}
+{{- define "casaba.certManagerAuthoritySecret" -}}hami-dra-webhook-cert-manager-ca{{- end }}
+{{- define "casaba.customSecret" -}}hami-dra-webhook-custom-tls{{- end }}
 {{- define "casaba.lease" -}}casaba-controller{{- end }}
 {{- define "casaba.doctor" -}}hami-dra-doctor{{- end }}
 {{- define "casaba.certificatesJob" -}}hami-dra-certificates{{- end }}
@@ -108,6 +111,23 @@ podAntiAffinity:
 {{- else if and (eq $manager "auto") (.Capabilities.APIVersions.Has "cert-manager.io/v1") -}} cert-manager
 {{- else -}} controller
 {{- end }}
+{{- end }}
+
+{{/*
+The Secret that the webhook serves. Helm's own has another name than the one that controller and
+cert-manager write: Helm takes over nothing that somebody else has made.
+*/}}
+{{- define "casaba.mountedSecret" -}}
+{{- if eq (include "casaba.certificateMaker" . | trim) "custom" -}}
+{{ include "casaba.customSecret" . }}
+{{- else -}}
+{{ include "casaba.servingSecret" . }}
+{{- end }}
+{{- end }}
+
+{{/* All Secrets that anybody but Helm may have made, whoever makes them now; in JSON. */}}
+{{- define "casaba.madeSecrets" -}}
+{{- list (include "casaba.servingSecret" .) (include "casaba.authoritySecret" .) (include "casaba.certManagerAuthoritySecret" .) | toJson }}
 {{- end }}
 
 {{- define "casaba.caBundle" -}}
