@@ -11,14 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from casaba.cli import node_agent
-from casaba.settings.host_paths import HostPaths
-from casaba.settings.node_agent import NodeAgentSettings
+from casaba.cli import node_agent, node_clean
 from casaba.settings.uninstall import UninstallSettings
 from tests.chart.rendering import NAMESPACE, Object, Rendered, containers, rendered
 from tests.chart.test_objects import MATRIX
 
 COMMANDS = ("node-agent", "webhook", "controller")
+KUBELETS = [
+    (),
+    *(
+        (f'drivers.nvidia.kubeletDir="{folder}"',)
+        for folder in ("/var/lib/k0s/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/k")
+    ),
+]
 SECRETS_OF_THE_CONTROLLER = ["hami-dra-webhook-tls", "hami-dra-webhook-ca"]
 
 
@@ -144,10 +149,12 @@ def test_the_webhook_answers_where_it_is_asked() -> None:
     assert asked <= answered
 
 
-def test_the_agents_folders_are_the_hosts() -> None:
+@pytest.mark.parametrize("sets", KUBELETS)
+def test_the_agents_folders_are_the_hosts(sets: tuple[str, ...]) -> None:
     """What the agent writes lies at the same path on the host, where the runtime looks for it."""
-    paths = HostPaths()
-    ((pod, container),) = started(rendered(), "node-agent")
+    ((pod, container),) = started(rendered(*sets), "node-agent")
+    settings = node_agent.settings_from(parsed("node-agent", container["args"][1:]))
+    paths = settings.paths
     hosts = {volume["name"]: volume.get("hostPath", {}).get("path") for volume in pod["volumes"]}
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     wanted = (
@@ -156,7 +163,7 @@ def test_the_agents_folders_are_the_hosts() -> None:
         paths.cdi_dir,
         paths.run_dir,
         paths.state_dir,
-        NodeAgentSettings(node_name="").pod_resources_socket.parent,
+        settings.pod_resources_socket.parent,
     )
     for folder in map(str, wanted):
         assert hosts[mounts[folder]] == folder
@@ -179,11 +186,14 @@ def test_a_drivers_files_are_named_as_the_host_names_them() -> None:
     assert node_agent.settings_from(flags).host_driver_root is None
 
 
-def test_the_cleaner_sees_every_folder_of_the_agent() -> None:
-    paths = HostPaths()
-    (cleaner,) = rendered().cleaners()
+@pytest.mark.parametrize("sets", KUBELETS)
+def test_the_cleaner_sees_every_folder_of_the_agent(sets: tuple[str, ...]) -> None:
+    ((_, agent),) = started(rendered(*sets), "node-agent")
+    paths = node_agent.settings_from(parsed("node-agent", agent["args"][1:])).paths
+    (cleaner,) = rendered(*sets).cleaners()
     spec = cleaner["spec"]["template"]["spec"]
     (clean,) = spec["initContainers"]
+    assert node_clean.settings_from(parsed("node-clean", clean["args"][1:])).paths == paths
     hosts = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"]}
     above = set()
     for mount in clean["volumeMounts"]:
@@ -215,19 +225,39 @@ def test_the_controller_is_told_who_waits_for_its_certificates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "label"),
-    [('{"gpu":"on"}', "gpu=on"), ('{"pool":"x"}', "gpu=on"), ('{"gpu":"yes"}', "gpu=yes")],
+    ("selector", "labels"),
+    [
+        ('{"gpu":"on"}', ["gpu=on"]),
+        ('{"pool":"x"}', ["gpu=on", "pool=x"]),
+        ('{"gpu":"yes"}', ["gpu=yes"]),
+        ('{"gpu":null,"nvidia.com/gpu.present":"true"}', ["nvidia.com/gpu.present=true"]),
+        ('{"gpu":null,"node-role.kubernetes.io/gpu":""}', ["node-role.kubernetes.io/gpu="]),
+    ],
 )
-def test_the_doctor_is_told_which_nodes_and_resource(selector: str, label: str) -> None:
-    values = (f"drivers.nvidia.daemonSet.nodeSelector={selector}", 'resourceName="example.com/g"')
+def test_agents_and_the_doctor_look_for_the_labels_that_agents_are_placed_by(
+    selector: str, labels: list[str]
+) -> None:
+    chart = rendered(f"drivers.nvidia.daemonSet.nodeSelector={selector}")
+    ((pod, agent),) = started(chart, "node-agent")
+    settings = node_agent.settings_from(parsed("node-agent", agent["args"][1:]))
+    assert dict(settings.node_labels) == pod["nodeSelector"]
+    (cleaner,) = chart.cleaners()
+    assert cleaner["spec"]["template"]["spec"]["nodeSelector"] == pod["nodeSelector"]
+    jobs = [c["args"] for _, c in started(chart, "doctor") if "--preuninstall" not in c["args"]]
+    assert len(jobs) == 2
+    for words in (*jobs, agent["args"]):
+        told = [w.removeprefix("--node-label=") for w in words if w.startswith("--node-label=")]
+        assert told == labels
+
+
+def test_the_doctor_is_told_which_resource() -> None:
     jobs = [
         c["args"]
-        for _, c in started(rendered(*values), "doctor")
+        for _, c in started(rendered('resourceName="example.com/g"'), "doctor")
         if "--preuninstall" not in c["args"]
     ]
     assert len(jobs) == 2
-    for words in jobs:
-        assert {f"--node-label={label}", "--resource-name=example.com/g"} <= {*words}
+    assert all("--resource-name=example.com/g" in words for words in jobs)
 
 
 def test_the_service_chooses_by_the_label_that_the_leader_gets() -> None:

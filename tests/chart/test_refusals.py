@@ -25,6 +25,11 @@ REFUSED = [
     ("drivers.nvidia.metricsPort=80", "/drivers/nvidia/metricsPort", "want 1,024"),
     ('drivers.nvidia.contextAllowance="some"', "/contextAllowance", "'some' does not match"),
     ("drivers.nvidia.daemonSet.nodeSelector.gpu=true", "nodeSelector/gpu", "want string"),
+    ("drivers.nvidia.daemonSet.nodeSelector.gpu=null", "nodeSelector is empty", "name a label"),
+    *(
+        (f'drivers.nvidia.kubeletDir="{folder}"', "/drivers/nvidia/kubeletDir", "does not match")
+        for folder in ("kubelet", "/var/lib/", "/var/../kubelet", "/", "/a//b", "/a/./b", "/a b")
+    ),
     ('monitor.service.type="LoadBalancer"', "/monitor/service/type", "'ClusterIP', 'NodePort'"),
     ("monitor.service.nodePort=70000", "/monitor/service/nodePort", "want 65,535"),
     ('certs.certManager.enabled="maybe"', "/certs/certManager/enabled", "true, false, 'auto'"),

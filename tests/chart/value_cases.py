@@ -215,7 +215,7 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
         (MANAGED, 'certs.certManager.issuerRef={"name":"ca","kind":"ClusterIssuer"}'),
         lambda c: certificate(c)["issuerRef"]["name"] == "ca",
     ),
-    (("drivers.nvidia.enabled=false",), lambda c: not c.of("DaemonSet")),
+    (("drivers.nvidia.enabled=false",), lambda c: not c.of("DaemonSet") and c.cleaners()),
     (
         ("drivers.nvidia.containerDriver=false",),
         lambda c: "--driver-root=/host" in flags(c, AGENT),
@@ -258,6 +258,10 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
     (
         ('drivers.nvidia.contextAllowance="1Gi"', 'drivers.nvidia.contextSize="128Mi"'),
         lambda c: {"--context-allowance=1Gi", "--context-size=128Mi"} <= {*flags(c, AGENT)},
+    ),
+    (
+        ('drivers.nvidia.kubeletDir="/var/lib/k0s/kubelet"',),
+        lambda c: "--kubelet-dir=/var/lib/k0s/kubelet" in flags(c, AGENT),
     ),
     (("drivers.nvidia.announce=false",), lambda c: "--no-announce" in flags(c, AGENT)),
     (('drivers.nvidia.logLevel="debug"',), lambda c: "--log-level=debug" in flags(c, AGENT)),

@@ -3,6 +3,8 @@ The DaemonSet by which the uninstall job removes our files from the nodes: its p
 are ready when they have. The folders above ours are mounted, or ours would be left, empty.
 */}}
 {{- define "casaba.cleaner" -}}
+{{- $kubelet := include "casaba.kubeletDir" . }}
+{{- $elsewhere := not (hasPrefix "/var/lib/" $kubelet) }}
 {{- with .Values.drivers.nvidia }}
 apiVersion: apps/v1
 kind: DaemonSet
@@ -37,6 +39,7 @@ spec:
           args:
             - node-clean
             - --host-root=/host
+            - --kubelet-dir={{ $kubelet }}
             {{- if $.Values.uninstall.force }}
             - --force
             {{- end }}
@@ -52,6 +55,9 @@ spec:
             - {name: run, mountPath: /host/run}
             - {name: lib, mountPath: /host/var/lib}
             - {name: cdi, mountPath: /host/var/run/cdi}
+            {{- if $elsewhere }}
+            - {name: kubelet, mountPath: /host{{ $kubelet }}}
+            {{- end }}
       containers:
         - name: done
           image: {{ include "casaba.image" (list .image $) }}
@@ -65,5 +71,8 @@ spec:
         - {name: run, hostPath: {path: /run, type: Directory}}
         - {name: lib, hostPath: {path: /var/lib, type: Directory}}
         - {name: cdi, hostPath: {path: /var/run/cdi, type: DirectoryOrCreate}}
+        {{- if $elsewhere }}
+        - {name: kubelet, hostPath: {path: {{ $kubelet }}, type: DirectoryOrCreate}}
+        {{- end }}
 {{- end }}
 {{- end }}

@@ -75,15 +75,20 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* The label by which the doctor knows the nodes that offer their cards. */}}
-{{- define "casaba.nodeLabel" -}}
+{{/* Flags that tell agent and doctor which nodes offer their cards: those that the agents are on. */}}
+{{- define "casaba.nodeLabelFlags" -}}
 {{- $selector := .Values.drivers.nvidia.daemonSet.nodeSelector }}
-{{- if or (not $selector) (hasKey $selector "gpu") -}}
-gpu={{ $selector.gpu | default "on" }}
-{{- else -}}
-{{- $key := keys $selector | sortAlpha | first -}}
-{{ $key }}={{ get $selector $key }}
+{{- if not $selector }}
+{{- fail "drivers.nvidia.daemonSet.nodeSelector is empty, and an agent would run on every node of the cluster: name a label of the nodes with cards; if every node has some, kubernetes.io/os: linux" }}
 {{- end }}
+{{- range $key, $value := $selector }}
+- {{ printf "--node-label=%s=%s" $key $value | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The kubelet's --root-dir; a release of before has no such value when values are reused. */}}
+{{- define "casaba.kubeletDir" -}}
+{{ .Values.drivers.nvidia.kubeletDir | default "/var/lib/kubelet" }}
 {{- end }}
 
 {{/* Replicas on different nodes where that is possible: `list .Values.webhook.affinity "webhook"` */}}

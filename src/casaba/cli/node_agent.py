@@ -11,9 +11,11 @@ from casaba.errors import InvalidInput
 from casaba.model.quantity import parse
 from casaba.settings.budgets import BudgetSettings
 from casaba.settings.host_paths import HostPaths
-from casaba.settings.node_agent import NodeAgentSettings
+from casaba.settings.node_agent import GPU_NODE_LABEL, NodeAgentSettings
 
 _CARD_RESOURCES = "resources with which a device plugin offers the cards; * for any characters"
+
+_NODE_LABEL = "a label that the node must carry, default: gpu=on; given again: all of them"
 
 _HOST_DRIVER_ROOT = "the driver root's path on the host; default: --driver-root"
 
@@ -41,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     paths, settings, budgets = HostPaths(), NodeAgentSettings(node_name=""), BudgetSettings()
     add = parser.add_argument
     add("--node-name", default=os.environ.get("NODE_NAME") or socket.gethostname())
+    add("--node-label", action="append", metavar="KEY=VALUE", help=_NODE_LABEL)
     add("--kubeconfig", type=Path, help="default: the pod's service account")
     add("--kubelet-dir", type=Path, default=paths.kubelet_dir)
     add("--cdi-dir", type=Path, default=paths.cdi_dir)
@@ -73,6 +76,7 @@ def settings_from(flags: argparse.Namespace) -> NodeAgentSettings:
     """The settings that the flags describe; raises InvalidInput."""
     return NodeAgentSettings(
         node_name=flags.node_name,
+        node_labels=tuple(map(_label, flags.node_label or ())) or (GPU_NODE_LABEL,),
         kubeconfig=flags.kubeconfig,
         paths=HostPaths(
             run_dir=flags.run_dir,
@@ -102,6 +106,14 @@ def settings_from(flags: argparse.Namespace) -> NodeAgentSettings:
             announce=not flags.no_announce,
         ),
     )
+
+
+def _label(text: str) -> tuple[str, str]:
+    """Key and value, which may be empty; raises InvalidInput."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InvalidInput(f"--node-label {text}: write it as KEY=VALUE, such as gpu=on")
+    return key, value
 
 
 def _host_driver_root(flags: argparse.Namespace) -> Path | None:

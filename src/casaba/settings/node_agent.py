@@ -10,7 +10,7 @@ OPERATOR_SOCKET = "agent.sock"
 """File name of the operator's socket in the run folder."""
 
 GPU_NODE_LABEL = ("gpu", "on")
-"""Only nodes that carry this label offer their cards; kept from HAMi."""
+"""By default only nodes that carry this label offer their cards; kept from HAMi."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,9 @@ class NodeAgentSettings:
 
     kubeconfig: Path | None = None
     """How to reach the API server; None: the service account of the pod."""
+
+    node_labels: tuple[tuple[str, str], ...] = (GPU_NODE_LABEL,)
+    """Keys and values of the labels that the node must carry, all of them, to offer its cards."""
 
     paths: HostPaths = field(default_factory=HostPaths)
     """Where things are on the host."""

@@ -30,7 +30,7 @@ from casaba.services.node_agent.metrics import AgentMetrics
 from casaba.services.node_agent.publisher import SlicePublisher
 from casaba.services.node_agent.status import AgentStatus
 from casaba.services.node_agent.usage import UsageReader
-from casaba.settings.node_agent import GPU_NODE_LABEL, NodeAgentSettings
+from casaba.settings.node_agent import NodeAgentSettings
 from casaba.wire.kubernetes import Node, ResourceClaim
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ async def run_node_agent(settings: NodeAgentSettings) -> None:
     """
     sockets = socket_paths(settings.paths.plugin_dir, settings.paths.registry_dir, settings.pod_uid)
     async with KubeClient(load_config(settings.kubeconfig)) as client:
-        node = await _labelled_node(client, settings.node_name)
+        node = await _labelled_node(client, settings)
         host = await asyncio.to_thread(make_host_ready, settings)
         agent = NodeAgent.assembled(client, settings, node, host)
         await agent.cards.look()
@@ -56,9 +56,9 @@ async def run_node_agent(settings: NodeAgentSettings) -> None:
         await agent.run(sockets)
 
 
-async def _labelled_node(client: KubeClient, name: str) -> dict[str, Any]:
+async def _labelled_node(client: KubeClient, settings: NodeAgentSettings) -> dict[str, Any]:
     """The Node object; raises InvalidInput when the node is not to offer its cards."""
-    key, value = GPU_NODE_LABEL
+    name = settings.node_name
     try:
         node = await client.get(NODES.decoded_as(dict), name)
     except NotFound as error:
@@ -66,10 +66,12 @@ async def _labelled_node(client: KubeClient, name: str) -> dict[str, Any]:
             f"the cluster has no node {name!r}; give the kubelet's --hostname-override as "
             "--node-name"
         ) from error
-    if (node["metadata"].get("labels") or {}).get(key) != value:
+    labels = node["metadata"].get("labels") or {}
+    lacking = [f"{key}={value}" for key, value in settings.node_labels if labels.get(key) != value]
+    if lacking:
         raise InvalidInput(
-            f"node {name} has no label {key}={value}: nothing is published; "
-            f"to offer its cards: kubectl label node {name} {key}={value}"
+            f"node {name} has no label {', '.join(lacking)}: nothing is published; "
+            f"to offer its cards: kubectl label node {name} {' '.join(lacking)}"
         )
     return node
 
