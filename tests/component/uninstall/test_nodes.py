@@ -11,7 +11,7 @@ from casaba.errors import CasabaError
 from casaba.kube import Forbidden, KubeError, Unreachable
 from casaba.kube.errors import refusal
 from casaba.policy.removal import ClusterSeen, CreateCleaner, Delete
-from casaba.services.uninstall.nodes import NodeCleaning, NodesNotClean, clean_nodes
+from casaba.services.uninstall.nodes import NodeCleaning, NodesNotClean, by_hand, clean_nodes
 from casaba.settings.uninstall import HelmRelease, UninstallSettings
 from casaba.simulation.api_server import SimulatedApiServer
 from casaba.wire.kubernetes import Status
@@ -139,16 +139,27 @@ async def test_a_node_that_is_away_is_told_with_what_cleans_it_later() -> None:
     sets = Slow()
     sets.release.silent = {"b"}
     told: list[str] = []
-    image = "casaba.dev/node-agent:1"
-    await NodeCleaning(sets, SETTINGS, told.append, image=image).run()
+    flags = ["node-clean", "--host-root=/host", "--kubelet-dir=/var/lib/k0s/kubelet"]
+    clean = {"image": "casaba.dev/node-agent:1", "args": flags}
+    cleaner = {"spec": {"template": {"spec": {"initContainers": [clean]}}}}
+    await NodeCleaning(sets, SETTINGS, told.append, by_hand=by_hand(cleaner)).run()
     assert sets.release.done == ORDER
     assert sets.release.dirty == {"b"}
     (named,) = [line for line in told if "not Ready" in line]
     assert "not Ready: b. " in named
     assert named.endswith(
         "kubectl debug node/NODE --profile=sysadmin --image=casaba.dev/node-agent:1"
-        " -- casaba node-clean --host-root=/host"
+        " -- casaba node-clean --host-root=/host --kubelet-dir=/var/lib/k0s/kubelet"
     )
+
+
+async def test_nodes_whose_agents_were_switched_off_are_cleaned() -> None:
+    sets = Slow()
+    sets.release.agent = None
+    sets.release.agent_pods.clear()
+    await run(sets)
+    assert sets.release.done == ["create cleaner", "delete cleaner"]
+    assert sets.release.dirty == set()
 
 
 async def test_a_cleaner_that_is_late_does_not_stay() -> None:

@@ -36,7 +36,7 @@ from casaba.settings.uninstall import UninstallSettings
 Tell = Callable[[str], None]
 
 _TOLD = 10
-_CLEAN = "casaba node-clean --host-root=/host"
+_CLEAN = ("node-clean", "--host-root=/host")
 
 _TAKE_BACK_S = 10.0
 """For the last request of an uninstall that is late already."""
@@ -59,7 +59,7 @@ async def clean_nodes(settings: UninstallSettings, tell: Tell) -> None:
     cleaner = read_cleaner(settings)
     async with KubeClient(load_config(settings.kubeconfig)) as client:
         workloads = Workloads(client, settings.namespace, agent=settings.agent, cleaner=cleaner)
-        await NodeCleaning(workloads, settings, tell, image=image_of(cleaner)).run()
+        await NodeCleaning(workloads, settings, tell, by_hand=by_hand(cleaner)).run()
 
 
 def read_cleaner(settings: UninstallSettings) -> Mapping[str, Any]:
@@ -80,12 +80,15 @@ def read_cleaner(settings: UninstallSettings) -> Mapping[str, Any]:
     return found
 
 
-def image_of(cleaner: Mapping[str, Any]) -> str:
-    """The image that cleans a node; a word for it where the DaemonSet names none."""
+def by_hand(cleaner: Mapping[str, Any]) -> str:
+    """The command that does on one node what the cleaner does; a word for what it does not say."""
     try:
-        return str(cleaner["spec"]["template"]["spec"]["initContainers"][0]["image"])
+        clean = cleaner["spec"]["template"]["spec"]["initContainers"][0]
+        image, words = str(clean["image"]), tuple(map(str, clean["args"]))
     except (KeyError, IndexError, TypeError):
-        return "IMAGE_OF_THE_NODE_AGENT"
+        image, words = "IMAGE_OF_THE_NODE_AGENT", _CLEAN
+    command = " ".join(("casaba", *words))
+    return f"kubectl debug node/NODE --profile=sysadmin --image={image} -- {command}"
 
 
 class DaemonSets(Protocol):
@@ -102,12 +105,12 @@ class NodeCleaning:
     """One run, with one deadline for all steps."""
 
     def __init__(
-        self, workloads: DaemonSets, settings: UninstallSettings, tell: Tell, *, image: str = ""
+        self, workloads: DaemonSets, settings: UninstallSettings, tell: Tell, *, by_hand: str = ""
     ) -> None:
         self._workloads = workloads
         self._settings = settings
         self._tell = tell
-        self._image = image
+        self._by_hand = by_hand
         self._told: Step | None = None
         self._trouble: tuple[str, ...] = ()
         self._is_clean = False
@@ -123,7 +126,7 @@ class NodeCleaning:
             async with asyncio.timeout(self._settings.timeout_s):
                 done = await self._until_done(next_step)
                 self._is_clean = True
-                self._tell(told_clean(done, self._image))
+                self._tell(told_clean(done, self._by_hand))
                 await self._until_done(last_step)
         except TimeoutError as error:
             await self._take_cleaner_back()
@@ -189,11 +192,10 @@ def told(step: Step) -> str:
             return told_clean(step, "")
 
 
-def told_clean(done: Cleaned, image: str) -> str:
+def told_clean(done: Cleaned, command: str) -> str:
     """What became of the nodes, and how those that were away are cleaned later."""
     if not done.silent:
         return "every node is clean"
-    command = f"kubectl debug node/NODE --profile=sysadmin --image={image} -- {_CLEAN}"
     return (
         f"every node that answers is clean; not cleaned, since they are not Ready: "
         f"{few(done.silent)}. Their pods stay in Terminating until they are back or their Node "
