@@ -23,10 +23,13 @@ _SERIES = re.compile(r"\b(?:hami|casaba)_[a-z0-9_]+")
 Object = dict[str, Any]
 
 
-def written() -> set[str]:
+def written(*folders: str) -> set[str]:
     """Names of series in the programs, as far as they stand there whole or by their verb."""
     text = "".join(
-        path.read_text() for path in SOURCES.rglob("*.py") if "simulation" not in path.parts
+        path.read_text()
+        for folder in folders or ("",)
+        for path in (SOURCES / folder).rglob("*.py")
+        if "simulation" not in path.parts
     )
     names = set(re.findall(r'"((?:hami|casaba)_[a-z0-9_]+)"', text))
     patterns = re.findall(r'f"(casaba_\{verb\}_[a-z]+)"', text)
@@ -136,6 +139,19 @@ def test_an_alert_says_what_and_what_to_do() -> None:
         grouped = re.search(r"\b(?:sum|min) by \(([a-z_, ]+)\)", rule["expr"])
         if grouped:
             assert used <= {name.strip() for name in grouped[1].split(",")}, rule["alert"]
+
+
+def test_nothing_is_told_of_a_controller_that_nobody_scrapes() -> None:
+    monitoring = ("monitor.prometheusRule.enabled=true", "monitor.serviceMonitor.enabled=true")
+    chart = rendered("monitor.enabled=false", *monitoring)
+    assert not chart.has("ServiceMonitor", "casaba-controller")
+    groups = chart.one("PrometheusRule", "casaba")["spec"]["groups"]
+    told = {rule["alert"] for group in groups for rule in group["rules"]}
+    its_own = written("services/controllers", "policy/allocation_metrics")
+    for rule in rules():
+        is_of_it = any(is_written(series, its_own) for series in _SERIES.findall(rule["expr"]))
+        assert is_of_it == (rule["alert"] not in told), rule["alert"]
+    assert "absent(" not in json.dumps(groups)
 
 
 def test_the_chart_passes_them_on_word_for_word() -> None:

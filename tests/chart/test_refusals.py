@@ -37,6 +37,16 @@ REFUSED = [
     ('resourceName="gpu"', "/resourceName", "'gpu' does not match"),
     ('resourceMem="nvidia.com/gpu"', "are the same", "nvidia.com/gpu"),
     ("networkPolicy.apiServerPorts=[]", "/networkPolicy/apiServerPorts", "want 1"),
+    *(
+        (f"{part}.pdb.maxUnavailable={amount}", f"/{part}/pdb/maxUnavailable", told)
+        for part in ("webhook", "controller")
+        for amount, told in (
+            ("0", "want 1"),
+            ('"0%"', "'0%' does not match"),
+            ('"00%"', "'00%' does not match"),
+            ('"101%"', "'101%' does not match"),
+        )
+    ),
     ("uninstall.timeoutSeconds=1", "/uninstall/timeoutSeconds", "want 10"),
 ]
 

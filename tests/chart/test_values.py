@@ -8,8 +8,18 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.chart.rendering import CERT_MANAGER, CHART, Object, rendered
-from tests.chart.value_cases import CASES, CONTROLLER, CUSTOM, MANAGED, WEBHOOK, Check, flags, hook
+from tests.chart.rendering import CERT_MANAGER, CHART, NAMESPACE, Object, rendered
+from tests.chart.value_cases import (
+    CASES,
+    CONTROLLER,
+    CUSTOM,
+    MANAGED,
+    WEBHOOK,
+    Check,
+    excluded,
+    flags,
+    hook,
+)
 from tests.cluster.helm import helm
 
 
@@ -77,6 +87,11 @@ def test_one_makes_the_certificate(
         if "secrets" in rule["resources"]
     ]
     assert bool([rule for rule in secrets if "create" in rule["verbs"]]) == (maker == "controller")
+
+
+def test_no_namespace_need_be_excluded() -> None:
+    chart = rendered("webhook.config.scope.excludedNamespaces=null")
+    assert excluded(chart) == [NAMESPACE]
 
 
 def test_lint_finds_nothing() -> None:

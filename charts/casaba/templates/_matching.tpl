@@ -42,7 +42,7 @@ has({{ index . 0 }}.resources) && {{ index . 1 }}.exists(r, (has({{ index . 0 }}
 matchExpressions:
   - {key: hami.io/webhook, operator: NotIn, values: [ignore]}
 {{- with .Values.webhook.config.scope }}
-{{- $excluded := .excludedNamespaces }}
+{{- $excluded := .excludedNamespaces | default list }}
 {{- if .excludeReleaseNamespace }}
 {{- $excluded = append $excluded $.Release.Namespace }}
 {{- end }}
