@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from casaba.services.controllers.certificate_making import Pair
 from tests.chart.rendering import Object, rendered
 from tests.chart.value_cases import MANAGED
 from tests.cluster.issuing import Issuing
-from tests.component.controllers.webhook_world import handshake
+from tests.component.controllers.webhook_world import Pair, handshake
 
 AUTHORITY, SERVING = "hami-dra-webhook-authority", "hami-dra-webhook-serving-cert"
 OWN_ISSUER = 'certs.certManager.issuerRef={"name":"ca","kind":"ClusterIssuer"}'
