@@ -20,7 +20,12 @@ VALUES = (
 )
 POWERS = {"*", "escalate", "bind", "impersonate", "deletecollection"}
 PODS_AND_TOKENS = {"pods/exec", "pods/ephemeralcontainers", "pods/attach", "serviceaccounts/token"}
-OUR_SECRETS = {"hami-dra-webhook-tls", "hami-dra-webhook-ca", "hami-dra-webhook-cert-manager-ca"}
+OUR_SECRETS = {
+    "hami-dra-webhook-tls",
+    "hami-dra-webhook-ca",
+    "hami-dra-webhook-cert-manager-ca",
+    "hami-dra-webhook-custom-tls",
+}
 
 
 @pytest.mark.parametrize("values", VALUES, ids=" ".join)

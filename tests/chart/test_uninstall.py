@@ -58,6 +58,7 @@ def leftovers() -> list[Object]:
                 "hami-dra-webhook-tls",
                 "hami-dra-webhook-ca",
                 "hami-dra-webhook-cert-manager-ca",
+                "hami-dra-webhook-custom-tls",
             )
         ),
     ]

@@ -78,7 +78,7 @@ def test_one_makes_the_certificate(
     configuration = chart.one("MutatingWebhookConfiguration", WEBHOOK)
     annotations = configuration["metadata"].get("annotations", {})
     assert ("cert-manager.io/inject-ca-from" in annotations) == (maker == "cert-manager")
-    assert ("caBundle" in hook(chart)["clientConfig"]) == (maker == "custom")
+    assert "caBundle" not in hook(chart)["clientConfig"]
     assert ("--no-certificates" in flags(chart, CONTROLLER)) == (maker != "controller")
     secrets = [
         rule

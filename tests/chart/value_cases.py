@@ -203,7 +203,7 @@ CASES: list[tuple[tuple[str, ...], Check]] = [
         lambda c: (
             c.one("Secret", "hami-dra-webhook-custom-tls")["data"]
             == {"ca.crt": "QQ==", "tls.crt": "Qw==", "tls.key": "Sw=="}
-            and hook(c)["clientConfig"]["caBundle"] == "QQ=="
+            and "--trust-secret=hami-dra-webhook-custom-tls" in flags(c, CONTROLLER)
         ),
     ),
     ((MANAGED,), lambda c: c.has("Issuer", "hami-dra-selfsigned")),

@@ -10,6 +10,11 @@
 - --webhook-service={{ include "casaba.webhook" . }}
 - --serving-secret={{ include "casaba.servingSecret" . }}
 - --authority-secret={{ include "casaba.authoritySecret" . }}
+{{ include "casaba.trustFlags" . }}
+{{- end }}
+
+{{/* The webhook configurations that are to trust somebody. */}}
+{{- define "casaba.trustFlags" -}}
 - --mutating-webhooks={{ ternary (include "casaba.mutating" .) "" .Values.webhook.config.mutating.enabled }}
 - --validating-webhooks={{ ternary (include "casaba.validating" .) "" .Values.webhook.config.validating.enabled }}
 {{- end }}
@@ -34,10 +39,16 @@
 - --resource-cores={{ .Values.resourceCores }}
 - --{{ ternary "" "no-" .Values.monitor.legacyMetrics }}legacy-metrics
 - --{{ ternary "" "no-" .Values.monitor.legacySchedulerMetrics }}legacy-scheduler-metrics
-{{- if eq (include "casaba.certificateMaker" . | trim) "controller" }}
+{{- $maker := include "casaba.certificateMaker" . | trim }}
+{{- if eq $maker "controller" }}
 {{ include "casaba.certificateFlags" . }}
 {{- else }}
 - --no-certificates
+{{- end }}
+{{- if eq $maker "custom" }}
+{{- /* Not in the manifests: a server-side apply refuses a field that somebody else has written. */}}
+- --trust-secret={{ include "casaba.customSecret" . }}
+{{ include "casaba.trustFlags" . }}
 {{- end }}
 - --log-level={{ .Values.controller.logLevel }}
 {{- end }}

@@ -130,15 +130,12 @@ cert-manager write: Helm takes over nothing that somebody else has made.
 {{- end }}
 {{- end }}
 
-{{/* All Secrets that anybody but Helm may have made, whoever makes them now; in JSON. */}}
+{{/*
+All Secrets that may have been made, by whomever, in JSON. Helm's own may be left of an upgrade that
+failed.
+*/}}
 {{- define "casaba.madeSecrets" -}}
-{{- list (include "casaba.servingSecret" .) (include "casaba.authoritySecret" .) (include "casaba.certManagerAuthoritySecret" .) | toJson }}
-{{- end }}
-
-{{- define "casaba.caBundle" -}}
-{{- if eq (include "casaba.certificateMaker" . | trim) "custom" }}
-caBundle: {{ .Values.certs.custom.ca | default .Values.certs.custom.crt | b64enc }}
-{{- end }}
+{{- list (include "casaba.servingSecret" .) (include "casaba.authoritySecret" .) (include "casaba.certManagerAuthoritySecret" .) (include "casaba.customSecret" .) | toJson }}
 {{- end }}
 
 {{- define "casaba.caInjection" -}}

@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from casaba.cli.daemon import add_log_level, run_daemon
+from casaba.errors import InvalidInput
 from casaba.settings.controllers import (
     DAY_S,
     AllocationMetricsSettings,
     CertificateSettings,
     CollectionSettings,
     ControllerSettings,
+    TrustSettings,
+)
+
+_TRUST_SECRET = (
+    "with --no-certificates: let the webhooks trust this Secret's ca.crt, which somebody gives"
 )
 
 _DEFAULT_NAMESPACE = "hami-system"
@@ -68,6 +74,7 @@ def _add_certificates(add: Add) -> None:
         action="store_true",
         help="make what is missing of them and end; for a Job before the installation",
     )
+    add("--trust-secret", metavar="NAME", help=_TRUST_SECRET)
     add("--webhook-service", default=own.service, help="default: %(default)s")
     add("--cluster-domain", default=own.cluster_domain)
     add("--serving-secret", default=own.serving_secret, help="default: %(default)s")
@@ -108,6 +115,7 @@ def settings_from(flags: argparse.Namespace) -> ControllerSettings:
         lease_name=flags.lease_name,
         collection=CollectionSettings(period_s=flags.collect_after, settle_s=flags.collect_settle),
         certificates=None if flags.no_certificates else _certificates(flags),
+        trust=_trust(flags),
         allocation_metrics=AllocationMetricsSettings(
             legacy_dra_names=flags.legacy_metrics,
             legacy_scheduler_names=flags.legacy_scheduler_metrics,
@@ -128,6 +136,22 @@ def _certificates(flags: argparse.Namespace) -> CertificateSettings:
         validating=_names(flags.validating_webhooks),
         authority_lifetime_s=flags.authority_days * DAY_S,
         serving_lifetime_s=flags.serving_days * DAY_S,
+        propagation_s=flags.propagation,
+    )
+
+
+def _trust(flags: argparse.Namespace) -> TrustSettings | None:
+    if not flags.trust_secret:
+        return None
+    if not flags.no_certificates:
+        raise InvalidInput(
+            f"--trust-secret {flags.trust_secret}: give --no-certificates too; certificates that "
+            "are made here are trusted without it"
+        )
+    return TrustSettings(
+        secret=flags.trust_secret,
+        mutating=_names(flags.mutating_webhooks),
+        validating=_names(flags.validating_webhooks),
         propagation_s=flags.propagation,
     )
 

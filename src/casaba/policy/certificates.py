@@ -140,6 +140,26 @@ def next_step(state: CertificateState, now: datetime, times: CertificateTimes) -
     )
 
 
+def next_trust(
+    wanted: frozenset[Fingerprint],
+    bundles: Mapping[str, frozenset[Fingerprint]],
+    *,
+    wanted_for_s: float,
+    propagation_s: float,
+) -> ExtendBundle | TrimBundle | Wait:
+    """The next step towards bundles of these authorities alone, whose certificates others make.
+
+    `wanted_for_s` is how long they have been seen to be these, in seconds: what an authority of
+    before has signed may still be served.
+    """
+    if short := tuple(sorted(name for name, bundle in bundles.items() if not wanted <= bundle)):
+        return ExtendBundle(webhooks=short)
+    long = tuple(sorted(name for name, bundle in bundles.items() if bundle != wanted))
+    if long and wanted_for_s >= propagation_s:
+        return TrimBundle(webhooks=long)
+    return Wait(seconds=propagation_s - wanted_for_s if long else propagation_s, is_done=True)
+
+
 def _trimming(
     state: CertificateState, authority: Fingerprint, times: CertificateTimes
 ) -> Step | None:

@@ -86,6 +86,26 @@ class CertificateSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrustSettings:
+    """Whom webhooks trust whose certificate is made by somebody else, and given in a Secret."""
+
+    secret: str
+    """Secret whose ca.crt they are to trust."""
+
+    mutating: tuple[str, ...] = ("hami-dra-webhook",)
+    """Names of the MutatingWebhookConfigurations that get the CA bundle."""
+
+    validating: tuple[str, ...] = ("hami-dra-webhook",)
+    """Names of the ValidatingWebhookConfigurations that get the CA bundle."""
+
+    propagation_s: float = 600.0
+    """So long, in seconds, every webhook replica may need to serve what its Secret holds."""
+
+    check_s: float = 10.0
+    """How often Secret and webhook configurations are looked at, in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AllocationMetricsSettings:
     """Which names allocation is told under."""
 
@@ -144,6 +164,9 @@ class ControllerSettings:
 
     certificates: CertificateSettings | None = field(default_factory=CertificateSettings)
     """The webhook's certificates; None: somebody else makes them."""
+
+    trust: TrustSettings | None = None
+    """Whom the webhooks trust for a certificate that somebody gives; None: not our part."""
 
     allocation_metrics: AllocationMetricsSettings = field(default_factory=AllocationMetricsSettings)
     """Metric names."""

@@ -19,6 +19,7 @@ from casaba.services.controllers.main import make_certificates_once
 from casaba.settings.controllers import (
     CertificateSettings,
     ControllerSettings,
+    TrustSettings,
 )
 from casaba.simulation.api_server import SimulatedApiServer
 from casaba.simulation.api_server.faults import Refusal, Target
@@ -115,3 +116,21 @@ def test_lifetimes_that_cannot_be_kept_are_refused(days: tuple[str, str]) -> Non
     serving, authority = days
     with pytest.raises(InvalidInput, match="serving certificate can't live"):
         flags("--serving-days", serving, "--authority-days", authority)
+
+
+def test_somebody_elses_certificate_is_trusted_by_its_secret() -> None:
+    flags = [
+        "--no-certificates",
+        "--trust-secret=mine",
+        "--validating-webhooks=",
+        "--propagation=9",
+    ]
+    read = settings_from(_parser().parse_args(flags))
+    assert read.certificates is None
+    assert read.trust == TrustSettings(secret="mine", validating=(), propagation_s=9.0)
+    assert settings_from(_parser().parse_args([])).trust is None
+
+
+def test_one_makes_certificates_or_trusts_somebody_elses() -> None:
+    with pytest.raises(InvalidInput, match="give --no-certificates too"):
+        settings_from(_parser().parse_args(["--trust-secret=mine"]))

@@ -6,8 +6,10 @@ Every write names the version that was read: whoever was overtaken changes nothi
 import base64
 import binascii
 import hashlib
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from casaba.kube import (
@@ -19,6 +21,9 @@ from casaba.kube import (
     NotFound,
     Resource,
 )
+from casaba.services.controllers.certificate_making import read_bundle
+
+log = logging.getLogger(__name__)
 
 _OWNER = {"app.kubernetes.io/managed-by": "casaba-controller"}
 _TLS = "kubernetes.io/tls"
@@ -129,8 +134,24 @@ class CertificateStore:
             entries += _entries(resource, found)
         return entries
 
-    async def trust(self, entries: list[WebhookEntry], bundles: Mapping[str, bytes]) -> None:
-        """Give webhooks of one configuration other bundles, all at once; raises Conflict."""
+    async def trust(
+        self, entries: Iterable[WebhookEntry], bundle: Callable[[WebhookEntry], bytes]
+    ) -> None:
+        """Give webhooks other bundles, those of one configuration at once; raises Conflict."""
+        for _, group in groupby(entries, key=lambda entry: (entry.resource, entry.configuration)):
+            several = list(group)
+            bundles = {entry.key: bundle(entry) for entry in several}
+            await self._trust(several, bundles)
+            log.info(
+                "certificates.bundle_patched",
+                extra={
+                    "configuration": several[0].configuration,
+                    "kind": several[0].resource.kind,
+                    "authorities": max(len(read_bundle(pem)) for pem in bundles.values()),
+                },
+            )
+
+    async def _trust(self, entries: list[WebhookEntry], bundles: Mapping[str, bytes]) -> None:
         first = entries[0]
         patch = [
             {

@@ -3,10 +3,9 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
 
 from cryptography import x509
 
@@ -159,11 +158,13 @@ class CertificateKeeper:
             case MakeAuthority(why=why):
                 await self._make_authority(seen, now, why)
             case ExtendBundle(webhooks=keys):
-                await self._trust(_chosen(seen, keys), _extended(seen))
+                await self._store.trust(_chosen(seen, keys), _extended(seen))
             case IssueServing(why=why):
                 await self._issue(seen, now, why)
             case TrimBundle(webhooks=keys):
-                await self._trust(_chosen(seen, keys), lambda _: _authority(seen).certificate_pem)
+                await self._store.trust(
+                    _chosen(seen, keys), lambda _: _authority(seen).certificate_pem
+                )
             case Wait():
                 pass
         return step
@@ -242,22 +243,6 @@ class CertificateKeeper:
         }
         await self._store.write(seen.serving_secret, data)
         self._tell(seen.serving_secret, "CertificateIssued", "issued a serving certificate", why)
-
-    async def _trust(
-        self, entries: Iterable[WebhookEntry], bundle: Callable[[WebhookEntry], bytes]
-    ) -> None:
-        for _, group in groupby(entries, key=lambda entry: (entry.resource, entry.configuration)):
-            several = list(group)
-            bundles = {entry.key: bundle(entry) for entry in several}
-            await self._store.trust(several, bundles)
-            log.info(
-                "certificates.bundle_patched",
-                extra={
-                    "configuration": several[0].configuration,
-                    "kind": several[0].resource.kind,
-                    "authorities": max(len(read_bundle(pem)) for pem in bundles.values()),
-                },
-            )
 
     def _tell(self, secret: StoredSecret, reason: str, done: str, why: str) -> None:
         log.info(

@@ -22,6 +22,7 @@ from casaba.services.controllers.cluster import ClusterView
 from casaba.services.controllers.collector import TemplateCollector
 from casaba.services.controllers.leader_label import LeaderLabel
 from casaba.services.controllers.metrics import ControllerMetrics
+from casaba.services.controllers.trust import TrustKeeper
 from casaba.settings.controllers import ControllerSettings
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class _Parts:
     events: EventRecorder
     templates: TemplateCollector
     certificates: CertificateKeeper | None
+    trust: TrustKeeper | None
     label: LeaderLabel | None
 
     async def lead(self) -> None:
@@ -99,6 +101,8 @@ class _Parts:
                 group.create_task(self.label.run())
             if self.certificates is not None:
                 group.create_task(self.certificates.run())
+            if self.trust is not None:
+                group.create_task(self.trust.run())
             group.create_task(self._collect_templates())
 
     def metrics(self, settings: ControllerSettings) -> ControllerMetrics:
@@ -128,6 +132,7 @@ def _assembled(client: KubeClient, settings: ControllerSettings) -> _Parts:
         certificates=CertificateKeeper(client, settings.namespace, certificates, events=events)
         if certificates
         else None,
+        trust=TrustKeeper(client, settings.namespace, settings.trust) if settings.trust else None,
         label=LeaderLabel(
             client,
             cluster.pods,
