@@ -2,7 +2,8 @@
 
 Two that give out one card promise it twice. What is looked at is the Node object: resources that
 the kubelet has from a device plugin, and the annotations in which HAMi's plugin registers cards
-for its scheduler (`hami.io/node-nvidia-register`, kept fresh by `hami.io/node-handshake`).
+for its scheduler (`hami.io/node-nvidia-register`, kept fresh by `hami.io/node-handshake`). The
+annotations stay when HAMi goes: how long it has been silent tells the one from the other.
 """
 
 import re
@@ -15,6 +16,7 @@ from typing import Any
 from casaba.errors import InvalidInput
 from casaba.model import quantity
 from casaba.model.problem import Problem
+from casaba.policy.field_times import field_written_at, object_written_at
 
 REGISTER = "hami.io/node-nvidia-register"
 HANDSHAKE = "hami.io/node-handshake"
@@ -29,7 +31,7 @@ _ANY_ZONE = timedelta(hours=15)
 
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat:
-    """What a HAMi wrote last, and since when we see it, by any clock that only goes forward."""
+    """What a HAMi wrote last, and since when it is there, by any clock that only goes forward."""
 
     text: str
     since_s: float
@@ -62,15 +64,23 @@ def find_conflicts(
     *,
     now_s: float,
     utc: datetime,
+    server: datetime | None = None,
 ) -> ConflictVerdict:
-    """The conflicts on a node, as its object's JSON tells; whatever is odd in it is no conflict."""
+    """The conflicts on a node, as its object's JSON tells; whatever is odd in it is no conflict.
+
+    `now_s` is by the clock of the heartbeats, `utc` our own; `server` is a time that the API
+    server's clock has shown, where one is known.
+    """
     name = str(_part(node, "metadata").get("name", ""))
     plugin = _device_plugin(name, _part(node, "status"), rules.resources)
-    hami, heartbeat, look_again_s = _hami(name, node, before, rules.silence_s, now_s, utc)
+    beat = _heartbeat(node, before, now_s, server)
+    left_s = rules.silence_s - (now_s - beat.since_s) if beat else 0.0
+    offers = left_s > 0 and not _is_surely_old(_annotation(node, HANDSHAKE), utc)
+    hami = _hami(name, rules) if offers else None
     return ConflictVerdict(
         conflicts=tuple(found for found in (plugin, hami) if found),
-        heartbeat=heartbeat,
-        look_again_s=look_again_s,
+        heartbeat=beat,
+        look_again_s=left_s if offers else None,
     )
 
 
@@ -97,32 +107,48 @@ def _device_plugin(
     )
 
 
-def _hami(
-    node: str,
-    object_: Mapping[str, Any],
-    before: Heartbeat | None,
-    silence_s: float,
-    now_s: float,
-    utc: datetime,
-) -> tuple[Problem | None, Heartbeat | None, float | None]:
-    annotations = _part(_part(object_, "metadata"), "annotations")
-    register, handshake = str(annotations.get(REGISTER, "")), str(annotations.get(HANDSHAKE, ""))
+def _heartbeat(
+    node: Mapping[str, Any], before: Heartbeat | None, now_s: float, server: datetime | None
+) -> Heartbeat | None:
+    """None where no HAMi registers cards, or its scheduler has noticed that the plugin is gone."""
+    register, handshake = _annotation(node, REGISTER), _annotation(node, HANDSHAKE)
     if register.strip() in ("", "[]", ":") or handshake.startswith(_DELETED):
-        return None, None, None
+        return None
     text = f"{handshake} {register}"
-    beat = before if before and before.text == text else Heartbeat(text=text, since_s=now_s)
-    left_s = silence_s - (now_s - beat.since_s)
-    if left_s <= 0 or _is_surely_old(handshake, utc):
-        return None, beat, None
-    conflict = Problem(
+    since_s = now_s - _age_s(node, server)
+    if before and before.text == text:
+        since_s = min(since_s, before.since_s)
+    return Heartbeat(text=text, since_s=since_s)
+
+
+def _age_s(node: Mapping[str, Any], server: datetime | None) -> float:
+    """How old the handshake is at least, all by the API server's clock; 0 where that is not told.
+
+    Whoever wrote anything to the node later, such as its kubelet, shows how late it is. A plugin
+    that starts again after a long time is not missed: the kubelet still has its resource.
+    """
+    written = field_written_at(node, "metadata", "annotations", HANDSHAKE)
+    if written is None:
+        return 0.0
+    seen = [at for at in (object_written_at(node), server) if at]
+    return max(0.0, (max(seen) - written).total_seconds())
+
+
+def _hami(node: str, rules: ConflictRules) -> Problem:
+    return Problem(
         reason="HamiOffersCards",
         message=(
             f"HAMi's device plugin offers the cards of node {node} (annotation {REGISTER}); both "
             "would give them out twice, so none is published here. Uninstall HAMi or take its "
-            f"label from this node; {silence_s:.0f} s after its last sign the cards are published"
+            f"label from this node; {rules.silence_s:.0f} s after its last sign the cards are "
+            f"published. Where it is gone for good: {forget_hami(node)}"
         ),
     )
-    return conflict, beat, left_s
+
+
+def forget_hami(node: str) -> str:
+    """The command by which a HAMi that is gone is forgotten at once."""
+    return f"kubectl annotate node {node} {REGISTER}- {HANDSHAKE}-"
 
 
 def _is_surely_old(handshake: str, utc: datetime) -> bool:
@@ -134,6 +160,10 @@ def _is_surely_old(handshake: str, utc: datetime) -> bool:
         return utc - written > _ANY_ZONE
     except (ValueError, OverflowError):
         return False
+
+
+def _annotation(node: Mapping[str, Any], name: str) -> str:
+    return str(_part(_part(node, "metadata"), "annotations").get(name, ""))
 
 
 def _part(object_: Mapping[str, Any], key: str) -> Mapping[str, Any]:
