@@ -3,9 +3,10 @@
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from casaba.kube import NODES
+from casaba.kube import NODES, KubeClient
 from casaba.node.guard_library import native_dir
 from casaba.wire import cdi
 from tests.component.node_agent.live_node import (
@@ -80,6 +81,32 @@ async def test_an_old_hami_keeps_cards_from_being_published_until_it_is_silent(
         await live.until_devices([])
         assert "hami.io/node-nvidia-register" in await live.until_event("HamiOffersCards")
         await live.until_devices(["hami-gpu-0"])  # nothing is written any more
+
+
+async def test_an_agent_that_starts_when_hami_has_gone_does_not_wait_for_it(
+    short_folder: Path,
+) -> None:
+    async with live_node(short_folder, with_agent=False) as live:
+        await annotate(live, node_nvidia_register="[{}]", node_handshake="Reported_now")
+        await backdate(live, timedelta(hours=1))
+        async with agent(live):
+            await live.until_devices(["hami-gpu-0"])
+            assert [line["devices"] for line in live.said("slice.published")] == [1]
+            await annotate(live, node_handshake="Reported_again")
+            await live.until_devices([])
+            assert await live.until_event("HamiOffersCards")
+
+
+async def backdate(live: LiveNode, by: timedelta) -> None:
+    """As if those who own the handshake had written it so much earlier; another writes now."""
+    metadata = (await live.node.client.get(_NODES, NODE))["metadata"]
+    sign = "f:hami.io/node-handshake"
+    for entry in metadata["managedFields"]:
+        if sign in entry["fieldsV1"].get("f:metadata", {}).get("f:annotations", {}):
+            entry["time"] = f"{datetime.now(UTC) - by:%Y-%m-%dT%H:%M:%SZ}"
+    touched = {"labels": {"touched": "yes"}, "managedFields": metadata["managedFields"]}
+    async with KubeClient(live.node.server.admin_config(), field_manager="other") as other:
+        await other.patch(_NODES, NODE, {"metadata": touched})
 
 
 async def test_cards_come_back_at_once_when_hami_says_that_it_is_gone(short_folder: Path) -> None:
