@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from casaba.errors import InvalidInput
+from casaba.settings.conversion import ConversionSettings
 from casaba.settings.doctor import DoctorSettings, Names
 from casaba.settings.host_paths import HostPaths
 from casaba.settings.uninstall import HelmRelease
@@ -15,7 +16,9 @@ THIS = "."
 """What `--node` means without a name; no node is called so."""
 
 _Switch = Annotated[bool, Parameter(negative=())]
+_Several = Annotated[tuple[str, ...], Parameter(negative=())]
 _defaults = DoctorSettings()
+_conversion = ConversionSettings()
 _paths = HostPaths()
 _release = HelmRelease()
 
@@ -68,14 +71,29 @@ class ClusterFlags:
     namespace: str | None = None
     """Of the release; that of its pods if not given."""
 
-    node_label: str = "=".join(_defaults.names.node_label)
-    """Label and value of the nodes whose cards are served."""
+    node_label: _Several = tuple("=".join(pair) for pair in _defaults.names.node_labels)
+    """Label and value of the nodes whose cards are served; given again: a node has all of them."""
 
-    resource_name: str = _defaults.names.resource
-    """The classic resource that the webhook converts."""
+    resource_name: str = _conversion.count_resource
+    """The classic resource for cards, which the webhook converts."""
+
+    resource_mem: str = _conversion.memory_resource
+    """That for memory of each card."""
+
+    resource_mem_percentage: str = _conversion.percentage_resource
+    """That for memory in percent."""
+
+    resource_cores: str = _conversion.cores_resource
+    """That for compute time."""
+
+    resource_priority: str = _conversion.priority_resource
+    """That for the priority."""
 
     trial_namespace: str = _defaults.trial_namespace
     """Where a classic pod is tried, without being stored."""
+
+    metrics_restricted: _Switch = False
+    """A NetworkPolicy lets only some ask for metrics: agents that give no answer are no fault."""
 
     limit: float = _defaults.look_s
     """Seconds for each observation."""
@@ -122,6 +140,7 @@ def settings_from(asked: Question, cluster: ClusterFlags, host: HostFlags) -> Do
         ),
         node=None if asked.node == THIS else asked.node,
         trial_namespace=cluster.trial_namespace,
+        metrics_restricted=cluster.metrics_restricted,
         look_s=cluster.limit,
         paths=HostPaths(
             run_dir=host.run_dir,
@@ -136,11 +155,21 @@ def settings_from(asked: Question, cluster: ClusterFlags, host: HostFlags) -> Do
 
 
 def _names(cluster: ClusterFlags) -> Names:
-    key, equals, value = cluster.node_label.partition("=")
-    if not key or not equals:
-        raise InvalidInput(
-            f"--node-label {cluster.node_label}: write it as KEY=VALUE, such as gpu=on"
-        )
     return Names(
-        node_label=(key, value), namespace=cluster.namespace, resource=cluster.resource_name
+        node_labels=tuple(dict.fromkeys(map(_label, cluster.node_label))),
+        namespace=cluster.namespace,
+        resource=cluster.resource_name,
+        amounts=(
+            cluster.resource_mem,
+            cluster.resource_mem_percentage,
+            cluster.resource_cores,
+            cluster.resource_priority,
+        ),
     )
+
+
+def _label(written: str) -> tuple[str, str]:
+    key, equals, value = written.partition("=")
+    if not key or not equals:
+        raise InvalidInput(f"--node-label {written}: write it as KEY=VALUE, such as gpu=on")
+    return key, value

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from casaba.settings.conversion import ConversionSettings
 from casaba.settings.host_paths import HostPaths
 from casaba.settings.node_agent import GPU_NODE_LABEL
 from casaba.settings.uninstall import HelmRelease
@@ -12,8 +13,8 @@ from casaba.settings.uninstall import HelmRelease
 class Names:
     """What things are called, where the chart lets people choose."""
 
-    node_label: tuple[str, str] = GPU_NODE_LABEL
-    """Label and value of the nodes whose cards are served."""
+    node_labels: tuple[tuple[str, str], ...] = (GPU_NODE_LABEL,)
+    """Labels and values of the nodes whose cards are served; a node has all of them."""
 
     namespace: str | None = None
     """Of the release; None: that of its pods, else hami-system."""
@@ -24,11 +25,19 @@ class Names:
     resource: str = "nvidia.com/gpu"
     """Classic resource: cards."""
 
+    amounts: tuple[str, ...] = ConversionSettings().resources[1:]
+    """Classic resources: what is asked for of each card, and the priority."""
+
     mutating: str = "hami-dra-webhook"
     """Our MutatingWebhookConfiguration."""
 
     validating: str = "hami-dra-webhook"
     """Our ValidatingWebhookConfiguration."""
+
+    @property
+    def converted(self) -> tuple[str, ...]:
+        """All classic resources."""
+        return (self.resource, *self.amounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +61,9 @@ class DoctorSettings:
 
     look_s: float = 10.0
     """How long one observation may take, in seconds."""
+
+    metrics_restricted: bool = False
+    """Whether a NetworkPolicy lets only some ask for metrics, maybe not the API server."""
 
     metrics_port: int = 9394
     """Where agents serve their metrics, if their pods don't say."""

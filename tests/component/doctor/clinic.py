@@ -15,12 +15,18 @@ from typing import Any
 
 import yaml
 
-from casaba.kube import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, KubeConfig
+from casaba.kube import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    NODES,
+    KubeConfig,
+)
 from casaba.policy.diagnosis import Finding, State
 from casaba.services.doctor.main import examine_cluster
 from casaba.settings.doctor import DoctorSettings, Names
 from tests.component.webhook.certificates import Authority
 from tests.component.webhook.site import NAMESPACE, Site
+from tests.unit.managed import entry
 
 Object = dict[str, Any]
 
@@ -107,6 +113,21 @@ class Found:
     def are(self, *states: State) -> list[str]:
         """The checks that have one of these states."""
         return [one.id for one in self.by_id.values() if one.state in states]
+
+
+async def register_hami(site: Site, silent_s: float) -> None:
+    """Put HAMi's annotations on the node, as one that wrote last so long ago."""
+    resource = NODES.decoded_as(dict)
+    written_at = datetime.now(UTC) + timedelta(hours=8, seconds=-silent_s)
+    notes = {
+        "hami.io/node-nvidia-register": "[{}]",
+        "hami.io/node-handshake": f"Reported_{written_at:%Y.%m.%d %H:%M:%S}",
+    }
+    await site.client.patch(resource, NODE, {"metadata": {"annotations": notes}})
+    sign = ("metadata", "annotations", "hami.io/node-handshake")
+    owner = entry(datetime.now(UTC) - timedelta(seconds=silent_s), *sign, manager="hami")
+    touched = {"annotations": {"touched": str(silent_s)}, "managedFields": [owner]}
+    await site.client.patch(resource, NODE, {"metadata": touched})
 
 
 async def grant(site: Site, user: str, rules: list[Object]) -> KubeConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,16 @@ from casaba.kube.identity import Identity
 
 GATED = ("allowMultipleAllocations", "requestPolicy")
 """What an API server without DRAConsumableCapacity drops."""
+
+SILENCE = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "status": "Failure",
+    "message": "error trying to reach service: dial tcp 10.0.0.7:9394: i/o timeout",
+    "reason": "ServiceUnavailable",
+    "code": 503,
+}
+"""What the API server says of a pod that it can't reach."""
 
 _HOP_HEADERS = ("Transfer-Encoding", "Content-Encoding", "Content-Length")
 
@@ -38,6 +49,10 @@ class Gateway:
     """Whether resource.k8s.io/v1 is served."""
     metrics: str | None = None
     """What agents serve, through the proxy of their pods."""
+    silent: bool = False
+    """Whether pods give no answer to the API server, as behind a NetworkPolicy that refuses."""
+    hangs: bool = False
+    """Whether the API server waits for them, as behind one that drops."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Method and path with query of every request."""
 
@@ -64,6 +79,10 @@ class Gateway:
             return web.json_response({"major": "1", "minor": "0", "gitVersion": self.version})
         if not self.resource_api and request.path.startswith("/apis/resource.k8s.io/v1"):
             return web.Response(status=404, text="404 page not found")
+        if "/proxy/metrics" in request.path and self.hangs:
+            await asyncio.Event().wait()
+        if "/proxy/metrics" in request.path and self.silent:
+            return web.json_response(SILENCE, status=503)
         if "/proxy/metrics" in request.path and self.metrics is not None:
             return web.Response(text=self.metrics)
         return await self._passed_on(request)

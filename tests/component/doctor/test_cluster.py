@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from casaba.kube import MUTATING_WEBHOOKS, NAMESPACES, RESOURCE_SLICES, KubeClient
+from casaba.policy.diagnosis import Unanswered
+from casaba.services.doctor.parts import agent_metrics
+from casaba.services.doctor.pod_metrics import ask_pods
+from casaba.settings.conversion import ConversionSettings
 from casaba.simulation.api_server.faults import LostAnswer, Refusal, Slowness, Target, Weather
 from tests.component.doctor.clinic import (
     NODE,
@@ -20,6 +25,7 @@ from tests.component.doctor.clinic import (
     grant,
     node,
     pod,
+    register_hami,
 )
 from tests.component.doctor.gateway import Gateway
 from tests.component.webhook import site as sites
@@ -128,6 +134,91 @@ async def test_a_device_plugin(site: Site, replica: Replica, gateway: Gateway) -
     site.server.seed([node(allocatable={"nvidia.com/gpu": "1"}, capacity={"nvidia.com/gpu": "1"})])
     found = await Found.of(gateway.config)
     assert found.are("wrong") == ["nodes.conflicts"]
+
+
+async def test_a_hami_that_is_there_and_one_that_is_gone(
+    site: Site, replica: Replica, gateway: Gateway
+) -> None:
+    await register_hami(site, silent_s=0)
+    found = await Found.of(gateway.config)
+    assert found.are("wrong") == ["nodes.conflicts"]
+    assert found.by_id["nodes.conflicts"].seen.endswith("edge-1 (an old HAMi)")
+    assert "kubectl annotate node NODE" in found.by_id["nodes.conflicts"].advice
+    await register_hami(site, silent_s=600)
+    assert (await Found.of(gateway.config)).are("wrong") == []
+
+
+@pytest.mark.parametrize(("restricted", "state"), [(True, "skipped"), (False, "unknown")])
+async def test_agents_that_a_network_policy_hides(
+    site: Site, replica: Replica, gateway: Gateway, restricted: bool, state: str
+) -> None:
+    gateway.silent = True
+    found = await Found.of(gateway.config, metrics_restricted=restricted)
+    assert found.are("wrong") == []
+    for told in (found.by_id["parts.registration"], found.by_id["parts.guards"]):
+        assert told.state == state
+        assert "i/o timeout" in told.seen
+        assert "networkPolicy.metricsFrom" in f"{told.seen} {told.advice}"
+
+
+async def test_each_of_many_pods_that_give_no_answer_is_told(gateway: Gateway) -> None:
+    gateway.hangs = True
+    pods = [pod("node-agent", f"agent-{number}") for number in range(40)]
+    async with KubeClient(gateway.config) as client:
+        asked = await ask_pods(client, pods, agent_metrics, port=9394, limit_s=0.2)
+    assert [one for one, _ in asked] == pods
+    reasons = [told.reason for _, told in asked if isinstance(told, Unanswered)]
+    assert len(reasons) == len(pods)
+    assert reasons[0] == "no answer within 0.2 s"
+    assert re.fullmatch(r"not asked, as \d+ others gave no answer", reasons[-1])
+
+
+async def test_classic_pods_are_not_to_be_converted(
+    site: Site, replica: Replica, gateway: Gateway
+) -> None:
+    await site.client.delete(MUTATING_WEBHOOKS, "casaba")
+    found = await Found.of(gateway.config)
+    assert found.are("wrong", "unknown") == []
+    assert "no MutatingWebhookConfiguration casaba" in found.by_id["webhook.trial"].seen
+
+
+async def test_a_namespace_that_the_webhook_leaves_alone(
+    site: Site, replica: Replica, gateway: Gateway
+) -> None:
+    names = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [NAMESPACE]}
+    await site.ask_webhook(replica, namespaceSelector={"matchExpressions": [names]})
+    found = await Found.of(gateway.config)
+    assert found.are("wrong", "unknown") == []
+    assert f"leaves the namespace {NAMESPACE} alone" in found.by_id["webhook.trial"].seen
+    await site.client.create(NAMESPACES, {"metadata": {"name": "team"}})
+    elsewhere = await Found.of(gateway.config, trial_namespace="team")
+    assert elsewhere.by_id["webhook.trial"].state == "ok"
+
+
+async def test_a_namespace_that_wants_to_be_left_alone(
+    site: Site, replica: Replica, gateway: Gateway
+) -> None:
+    label = {"key": "hami.io/webhook", "operator": "NotIn", "values": ["ignore"]}
+    await site.ask_webhook(replica, namespaceSelector={"matchExpressions": [label]})
+    assert (await Found.of(gateway.config)).by_id["webhook.trial"].state == "ok"
+    labels = {"metadata": {"labels": {"hami.io/webhook": "ignore"}}}
+    await site.client.patch(NAMESPACES, NAMESPACE, labels)
+    found = await Found.of(gateway.config)
+    assert found.by_id["webhook.trial"].state == "skipped"
+
+
+async def test_a_webhook_that_converts_other_names_and_no_card_to_be_seen(
+    site: Site, gateway: Gateway
+) -> None:
+    await site.client.delete_collection(RESOURCE_SLICES)
+    conversion = ConversionSettings(
+        count_resource="example.com/card", memory_resource="example.com/mib"
+    )
+    async with site.replica(conversion=conversion) as other:
+        await site.ask_webhook(other)
+        names = replace(SETTINGS.names, resource="example.com/card")
+        found = await Found.of(gateway.config, names=names)
+    assert found.by_id["webhook.trial"].state == "ok"
 
 
 async def test_nobody_reaches_the_webhook(site: Site, gateway: Gateway) -> None:
@@ -279,7 +370,8 @@ async def test_a_list_that_never_comes(site: Site) -> None:
 
 
 async def test_names_that_the_chart_lets_people_choose(site: Site, gateway: Gateway) -> None:
-    names = replace(SETTINGS.names, node_label=("accelerator", "yes"), namespace=NAMESPACE)
+    labels = (("accelerator", "yes"), ("site", "x"))
+    names = replace(SETTINGS.names, node_labels=labels, namespace=NAMESPACE)
     found = await Found.of(gateway.config, names=names)
-    assert "accelerator=yes" in found.by_id["nodes.labels"].seen
-    assert found.by_id["nodes.labels"].advice == "kubectl label node NODE accelerator=yes"
+    assert "accelerator=yes site=x" in found.by_id["nodes.labels"].seen
+    assert found.by_id["nodes.labels"].advice == "kubectl label node NODE accelerator=yes site=x"

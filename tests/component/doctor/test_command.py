@@ -20,6 +20,7 @@ from tests.component.doctor.clinic import (
     grant,
     kubeconfig,
     node,
+    register_hami,
 )
 from tests.component.webhook import site as sites
 from tests.component.webhook.site import Site
@@ -34,6 +35,10 @@ HOOK_RULES: list[Object] = [
     {"apiGroups": ["resource.k8s.io"], "resources": ["deviceclasses"], "verbs": ["list"]},
 ]
 """What the chart's pre-install job may do."""
+
+CARDS = {"nvidia.com/gpu": "2"}
+WITH_PLUGIN = node(capacity=CARDS, allocatable=CARDS)
+"""A labelled node whose cards a device plugin offers."""
 
 CLAIM: Object = {
     "apiVersion": "resource.k8s.io/v1",
@@ -62,15 +67,17 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def test_a_table(site: Site, tmp_path: Path) -> None:
+    site.server.seed([WITH_PLUGIN])
     run = await doctor(kubeconfig(tmp_path, site))
     assert run.code == 1
     assert "✔  Kubernetes version" in run.out
-    assert "✘  a classic pod on trial" in run.out
+    assert "✘  device plugins, old HAMi" in run.out
     assert "what to do" in run.out
     assert "\x1b" not in run.out + run.err, "no colours where there is no terminal"
 
 
 async def test_the_report_of_a_program_is_stable(site: Site, tmp_path: Path) -> None:
+    site.server.seed([WITH_PLUGIN])
     run = await doctor(kubeconfig(tmp_path, site), "--json")
     again = await doctor(kubeconfig(tmp_path, site), "--json")
     assert run.code == run.report["exit_code"] == 1
@@ -91,8 +98,9 @@ async def test_what_is_skipped_for_one_reason_is_told_once(tmp_path: Path) -> No
 
 
 async def test_letters_where_there_are_only_letters(site: Site, tmp_path: Path) -> None:
+    site.server.seed([WITH_PLUGIN])
     run = await doctor(kubeconfig(tmp_path, site), PYTHONIOENCODING="ascii:replace")
-    assert "XX  a classic pod" in run.out
+    assert "XX  device plugins" in run.out
     assert "ok  Kubernetes version" in run.out
 
 
@@ -108,7 +116,7 @@ async def test_before_an_installation_the_hooks_rights_are_enough(
 async def test_before_an_installation_a_device_plugin_is_refused_in_a_line(
     site: Site, tmp_path: Path
 ) -> None:
-    site.server.seed([node(capacity={"nvidia.com/gpu": "2"}, allocatable={"nvidia.com/gpu": "2"})])
+    site.server.seed([WITH_PLUGIN])
     run = await doctor(kubeconfig(tmp_path, site), "--preinstall", COLUMNS="40")
     assert run.code == 1
     (line,) = (line for line in run.out.splitlines() if line.startswith("✘"))
@@ -131,6 +139,38 @@ async def test_before_an_installation_no_labelled_node_is_a_warning(
     run = await doctor(kubeconfig(tmp_path, site), "--preinstall", "--node-label=gpu=off")
     assert run.code == 0
     assert "! labelled nodes: none of 1 node has the label gpu=off" in run.out
+
+
+async def test_before_an_installation_every_label_counts(site: Site, tmp_path: Path) -> None:
+    flags = ("--preinstall", "--node-label=gpu=on", "--node-label=site=x")
+    run = await doctor(kubeconfig(tmp_path, site), *flags)
+    assert run.code == 0
+    assert "none of 1 node has the labels gpu=on site=x" in run.out
+    assert "to do: kubectl label node NODE gpu=on site=x" in run.out
+
+
+@pytest.mark.parametrize("kind", ["name", "mem", "mem-percentage", "cores", "priority"])
+async def test_before_an_installation_a_class_may_stand_for_no_classic_resource(
+    site: Site, tmp_path: Path, kind: str
+) -> None:
+    (device_class,) = site.server.objects("deviceclasses")
+    other = {"metadata": {"name": "whole"}, "spec": {"extendedResourceName": "example.com/card"}}
+    site.server.seed([{**device_class, **other}])
+    flags = (kubeconfig(tmp_path, site), "--preinstall")
+    assert (await doctor(*flags)).code == 0
+    run = await doctor(*flags, f"--resource-{kind}=example.com/card")
+    assert run.code == 1
+    assert "whole (example.com/card): pods that ask for it may get a whole card" in run.out
+
+
+async def test_before_an_installation_a_hami_that_is_gone_is_no_hindrance(
+    site: Site, tmp_path: Path
+) -> None:
+    flags = (kubeconfig(tmp_path, site), "--preinstall")
+    await register_hami(site, silent_s=60)
+    assert (await doctor(*flags)).code == 1
+    await register_hami(site, silent_s=600)
+    assert (await doctor(*flags)).code == 0
 
 
 async def test_before_an_uninstall(site: Site, tmp_path: Path) -> None:
@@ -170,6 +210,7 @@ async def test_nobody_answers(site: Site, tmp_path: Path) -> None:
         (["--force"], "--preuninstall"),
         (["--preinstall", "--node"], "leave it out"),
         (["--node-label=gpu"], "KEY=VALUE"),
+        (["--node-label=gpu=on", "--node-label=site"], "--node-label site"),
         (["--kubeconfig=/nowhere"], "/nowhere"),
         (["--node", "edge-1"], "no Kubernetes access"),
     ],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from casaba.policy.diagnosis import Unseen
+from casaba.policy.diagnosis import Unanswered, Unseen
 from casaba.policy.diagnosis.cluster.observations import (
     AgentMetrics,
     Canary,
@@ -13,14 +14,23 @@ from casaba.policy.diagnosis.cluster.observations import (
     Trial,
     Webhooks,
 )
+from casaba.settings.doctor import Names
 from casaba.settings.host_paths import DRIVER_NAME
 from tests.unit.doctor import healthy
-from tests.unit.doctor.healthy import NOW_S, device_class, event, node, pod, webhooks
+from tests.unit.doctor.healthy import NOW, NOW_S, device_class, event, node, pod, webhooks
+from tests.unit.managed import entry
 
 PLUGIN = {"nvidia.com/gpu": "4"}
 OLD = {"gitVersion": "v1.33.5"}
 V134 = {"gitVersion": "v1.34.2"}
 HAMI = {"hami.io/node-nvidia-register": "GPU-1,10,23028,100:", "hami.io/node-handshake": ""}
+HAMI_SIGN = ("metadata", "annotations", "hami.io/node-handshake")
+SITE = {"names": Names(node_labels=(("gpu", "on"), ("site", "x")))}
+ELSEWHERE = node("edge-2")
+"""Of another site: it has only the first of both labels."""
+AT_SITE = node(metadata={"labels": {"gpu": "on", "site": "x"}})
+RENAMED = {"names": Names(resource="example.com/card", amounts=("example.com/mib",))}
+SILENT = {"edge-1": Unanswered("no answer within 10 s")}
 OFF_FLAG = {
     "metadata": {"name": "kube-scheduler-a"},
     "spec": {"containers": [{"command": ["s", "--feature-gates=DRAConsumableCapacity=false"]}]},
@@ -66,6 +76,23 @@ def served(**changes: float | None) -> dict[str, Any]:
     return {"served": {"webhook-1": ServedCertificate(**(well | changes))}}
 
 
+def hami(silent_s: float) -> dict[str, Any]:
+    """A node on which HAMi wrote last so long ago, and nobody since."""
+    signs = [entry(NOW - timedelta(seconds=silent_s), *HAMI_SIGN)]
+    return {"nodes": (node(metadata={"annotations": HAMI, "managedFields": signs}),)}
+
+
+def stands_for(resource: str) -> dict[str, Any]:
+    return {"classes": (device_class(), device_class("whole", extendedResourceName=resource))}
+
+
+def tried(namespace: str = "default", **labels: str) -> dict[str, Any]:
+    """A trial pod that nobody converted."""
+    written = {f"hami.io/{name}": value for name, value in labels.items()}
+    trial = Trial(pod=healthy.UNCONVERTED, namespace=namespace, namespace_labels=written)
+    return {"trial": trial}
+
+
 def runtime(text: str) -> tuple[dict[str, Any], ...]:
     info = {"kubeletVersion": "v1.36.1", "containerRuntimeVersion": text}
     return (node(nodeInfo=info),)
@@ -105,8 +132,16 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     ("nodes.labels", {"nodes": ({"metadata": {"name": "a"}},)}, "warning", "none of 1 node"),
     ("nodes.labels", {"nodes": ()}, "warning", "gpu=on"),
+    ("nodes.labels", SITE, "warning", "has the labels gpu=on site=x"),
+    ("nodes.labels", {**SITE, "nodes": (AT_SITE, ELSEWHERE)}, "ok", "1 node labelled gpu=on site"),
+    ("parts.agents", {**SITE, "nodes": (AT_SITE, ELSEWHERE)}, "ok", "1 node"),
+    ("parts.agents", {"nodes": (AT_SITE, ELSEWHERE)}, "wrong", "no agent on edge-2"),
+    ("parts.slices", {**SITE, "nodes": (AT_SITE, ELSEWHERE)}, "ok", "1 card of 1 node"),
     ("nodes.conflicts", {"nodes": (node(capacity=PLUGIN),)}, "wrong", "edge-1 (a device plugin)"),
     ("nodes.conflicts", {"nodes": (node(metadata={"annotations": HAMI}),)}, "wrong", "an old HAMi"),
+    ("nodes.conflicts", hami(silent_s=60), "wrong", "an old HAMi"),
+    ("nodes.conflicts", hami(silent_s=301), "ok", "nobody else"),
+    ("nodes.conflicts", hami(silent_s=301) | {"canary": Unseen("x")}, "wrong", "an old HAMi"),
     (
         "nodes.conflicts",
         {"nodes": ({"metadata": {"name": "b"}, "status": {"capacity": PLUGIN}},)},
@@ -132,6 +167,12 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "wrong",
         "whole (nvidia.com/gpu)",
     ),
+    ("cluster.extended-resource", stands_for("nvidia.com/gpumem"), "wrong", "nvidia.com/gpumem"),
+    ("cluster.extended-resource", stands_for("nvidia.com/gpu-h100"), "ok", ""),
+    ("cluster.extended-resource", stands_for("nvidia.com/gp"), "ok", ""),
+    ("cluster.extended-resource", {**RENAMED, **stands_for("nvidia.com/gpu")}, "ok", ""),
+    ("cluster.extended-resource", {**RENAMED, **stands_for("example.com/mib")}, "wrong", "/mib"),
+    ("cluster.extended-resource", {**RENAMED, **stands_for("example.com/card")}, "wrong", "/card"),
     ("parts.releases", {"classes": (), "pods": ()}, "skipped", "Helm"),
     ("parts.releases", NOTHING, "wrong", "casaba is not installed"),
     ("parts.agents", NOTHING, "skipped", "casaba is not installed"),
@@ -210,6 +251,35 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     ("parts.registration", {"agents": agents(registered=False)}, "wrong", "edge-1"),
     ("parts.registration", {"agents": {}}, "skipped", ""),
+    ("parts.registration", {"agents": SILENT}, "unknown", "1 agent not asked (edge-1: no answer"),
+    (
+        "parts.registration",
+        {"agents": SILENT, "metrics_restricted": True},
+        "skipped",
+        "(edge-1: no answer within 10 s): networkPolicy.metricsFrom lets only some ask",
+    ),
+    ("parts.guards", {"agents": SILENT, "metrics_restricted": True}, "skipped", "metricsFrom"),
+    ("parts.guards", {"metrics_restricted": True}, "ok", "every process"),
+    (
+        "parts.guards",
+        {
+            "agents": SILENT
+            | {
+                "edge-2": AgentMetrics(
+                    registered=True, problems=(), unguarded=("team/tenant main",)
+                )
+            },
+            "metrics_restricted": True,
+        },
+        "wrong",
+        "team/tenant main",
+    ),
+    (
+        "parts.guards",
+        {"agents": SILENT | {"edge-2": Unseen("no right")}, "metrics_restricted": True},
+        "unknown",
+        "2 agents not asked",
+    ),
     (
         "parts.guards",
         {"agents": agents(unguarded=("team/tenant main",))},
@@ -264,8 +334,25 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("webhook.authority", {"served": {"webhook-1": Unseen("no right")}}, "ok", "trusted until"),
     ("webhook.cert-manager", {"webhooks": INJECTED}, "wrong", "not there"),
     ("webhook.cert-manager", {"webhooks": INJECTED, "cert_manager": True}, "ok", "cert-manager"),
-    ("webhook.trial", {"trial": Trial(pod=healthy.UNCONVERTED)}, "wrong", "stored as it is"),
-    ("webhook.trial", {**NO_WEBHOOK, "trial": Trial(pod=healthy.UNCONVERTED)}, "skipped", ""),
+    ("webhook.trial", tried(), "wrong", "stored as it is"),
+    ("webhook.trial", NO_WEBHOOK | tried(), "skipped", ""),
+    ("webhook.trial", {"webhooks": Unseen("no right")} | tried(), "unknown", "no right"),
+    (
+        "webhook.trial",
+        {"webhooks": replace(webhooks(), mutating=())} | tried(),
+        "skipped",
+        "no MutatingWebhookConfiguration hami-dra-webhook, so classic pods are not converted",
+    ),
+    ("webhook.trial", tried("kube-system"), "skipped", "--trial-namespace"),
+    (
+        "webhook.trial",
+        {"webhooks": webhooks(left_alone=("default",))} | tried(),
+        "skipped",
+        "leaves the namespace default alone",
+    ),
+    ("webhook.trial", {"webhooks": webhooks(left_alone=("default",))}, "ok", "got a claim"),
+    ("webhook.trial", tried(webhook="ignore"), "skipped", "leaves the namespace default alone"),
+    ("webhook.trial", tried(webhook="look"), "wrong", "stored as it is"),
     (
         "webhook.trial",
         {"trial": Trial(refusal=NOT_CALLED + "x509: certificate has expired or is not yet valid")},

@@ -41,6 +41,7 @@ from tests.unit.values import A10
 Object = dict[str, Any]
 
 NOW_S = 1_800_000_000.0
+NOW = datetime.fromtimestamp(NOW_S, UTC)
 NODE = "edge-1"
 
 
@@ -110,13 +111,27 @@ def bundle(*, ends_in_s: float = 90 * 86400.0) -> str:
 
 
 def webhooks(
-    *, name: str = "hami-dra-webhook", ca: str | None = None, policy: str = "Fail", **metadata: Any
+    *,
+    name: str = "hami-dra-webhook",
+    ca: str | None = None,
+    policy: str = "Fail",
+    left_alone: tuple[str, ...] = ("kube-system", "hami-system"),
+    **metadata: Any,
 ) -> Webhooks:
-    """Both configurations of the chart."""
+    """Both configurations of the chart; some namespaces are left alone."""
+    conditions = [
+        {"key": "hami.io/webhook", "operator": "NotIn", "values": ["ignore"]},
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [*left_alone]},
+    ]
 
     def configuration(hook: str) -> Object:
         client = {"caBundle": BUNDLE if ca is None else ca}
-        entry = {"name": hook, "clientConfig": client, "failurePolicy": policy}
+        entry = {
+            "name": hook,
+            "clientConfig": client,
+            "failurePolicy": policy,
+            "namespaceSelector": {"matchExpressions": conditions},
+        }
         return {"metadata": {"name": name, **metadata}, "webhooks": [entry]}
 
     return Webhooks(
@@ -187,7 +202,7 @@ CLUSTER = ClusterObservations(
     claims=(),
     classes=(device_class(),),
     webhooks=webhooks(),
-    trial=Trial(pod=CONVERTED),
+    trial=Trial(pod=CONVERTED, namespace="default"),
     lease=lease("casaba-controller"),
     node_leases=(lease(NODE),),
     agents={NODE: AgentMetrics(registered=True, problems=(), unguarded=())},

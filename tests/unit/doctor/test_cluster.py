@@ -25,7 +25,22 @@ from casaba.policy.diagnosis.cluster.tables import (
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.settings.uninstall import HelmRelease
 from tests.unit.doctor import healthy
-from tests.unit.doctor.cluster_cases import CASES, NOT_CALLED, NOTHING, OLD, PLUGIN, V134
+from tests.unit.doctor.cluster_cases import (
+    AT_SITE,
+    CASES,
+    ELSEWHERE,
+    NOT_CALLED,
+    NOTHING,
+    OLD,
+    PLUGIN,
+    RENAMED,
+    SILENT,
+    SITE,
+    V134,
+    hami,
+    stands_for,
+    tried,
+)
 from tests.unit.doctor.healthy import CLUSTER, device_class, event, node
 
 
@@ -64,7 +79,8 @@ def test_what_is_wrong_has_something_to_do(
             assert not finding.advice.endswith(".")
 
 
-OBSERVED = [one.name for one in fields(CLUSTER) if one.name not in ("names", "now_s")]
+GIVEN = ("names", "now_s", "metrics_restricted")
+OBSERVED = [one.name for one in fields(CLUSTER) if one.name not in GIVEN]
 
 
 @pytest.mark.parametrize("what", OBSERVED)
@@ -112,6 +128,44 @@ def test_how_the_gate_is_turned_on_depends_on_the_version() -> None:
     before = found("cluster.gate", off | {"version": V134}).advice
     assert "set --feature-gates=DRAConsumableCapacity=true" in before
     assert "take DRAConsumableCapacity=false out" in found("cluster.gate", off).advice
+
+
+def test_the_advice_names_every_label_that_a_node_needs() -> None:
+    assert found("nodes.labels", SITE).advice == "kubectl label node NODE gpu=on site=x"
+    plugin = found(
+        "nodes.conflicts", {**SITE, "nodes": ({**AT_SITE, "status": {"capacity": PLUGIN}},)}
+    )
+    assert "label it gpu=on site=x again" in plugin.advice
+
+
+def test_only_where_hami_was_seen_it_is_told_how_to_forget_it() -> None:
+    command = "kubectl annotate node NODE hami.io/node-nvidia-register- hami.io/node-handshake-"
+    assert found("nodes.conflicts", hami(silent_s=60)).advice.endswith(command)
+    plugin = found("nodes.conflicts", {"nodes": (node(capacity=PLUGIN),)})
+    assert "annotate" not in plugin.advice
+
+
+def test_who_does_not_answer_may_be_behind_a_policy_and_who_refuses_is_not() -> None:
+    silent = found("parts.guards", {"agents": SILENT}).advice
+    refused = found("parts.guards", {"agents": {"edge-1": Unseen("no right")}}).advice
+    assert "networkPolicy.metricsFrom" in silent
+    assert "pods/proxy" not in silent
+    assert "pods/proxy" in refused
+    assert "networkPolicy" not in refused
+
+
+def test_a_legal_release_is_well() -> None:
+    """Nothing that the chart's values allow makes a healthy cluster look sick."""
+    for changes in (
+        {"agents": SILENT, "metrics_restricted": True},
+        {"webhooks": replace(healthy.webhooks(), mutating=())} | tried(),
+        {"webhooks": healthy.webhooks(left_alone=("default",))} | tried(),
+        {**SITE, "nodes": (AT_SITE, ELSEWHERE)},
+        {**RENAMED, "trial": Trial(pod=healthy.CONVERTED)},
+        hami(silent_s=3600),
+        stands_for("nvidia.com/gpu-h100"),
+    ):
+        assert exit_code(diagnose_cluster(replace(CLUSTER, **changes))) == 0, changes
 
 
 def test_each_problem_of_an_agent_has_a_line() -> None:
@@ -202,6 +256,7 @@ KEYS = st.sampled_from(
         *("allocation", "results", "reservedFor", "lastTimestamp", "involvedObject", "resources"),
         *("limits", "gitVersion", "app.kubernetes.io/component", "kubeletVersion", "nodeName"),
         *("extendedResourceName", "hami.io/node-nvidia-register", "hami.io/node-handshake"),
+        *("managedFields", "namespaceSelector", "matchExpressions", "matchLabels", "operator"),
     ]
 )
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

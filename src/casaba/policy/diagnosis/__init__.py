@@ -5,6 +5,6 @@ A table of checks, each a small function over one observation: `cluster` has tho
 use conflicts, slices and cel.
 """
 
-from casaba.policy.diagnosis.finding import Finding, State, Unseen, exit_code
+from casaba.policy.diagnosis.finding import Finding, State, Unanswered, Unseen, exit_code
 
-__all__ = ["Finding", "State", "Unseen", "exit_code"]
+__all__ = ["Finding", "State", "Unanswered", "Unseen", "exit_code"]

@@ -39,6 +39,11 @@ class Unseen:
     reason: str
 
 
+@dataclass(frozen=True)
+class Unanswered(Unseen):
+    """Somebody was asked, and no answer came."""
+
+
 NOT_ASKED = Unseen("it was not looked at")
 
 

@@ -42,7 +42,7 @@ OUR_PODS = "app.kubernetes.io/name=casaba"
 AGENT_COMPONENT = "casaba-node-agent"
 DEFAULT_NAMESPACE = "hami-system"
 
-_MANY_TIMES = 3
+_MANY_TIMES = 5
 """Many pods, asked some at a time, may take so many times as long as one observation."""
 
 _COMPONENT = "app.kubernetes.io/component"
@@ -186,6 +186,7 @@ async def _observed(
         names=settings.names,
         now_s=time.time(),
         version=version,
+        metrics_restricted=settings.metrics_restricted,
         **{what: task.result() for what, task in tasks.items()},
     )
 

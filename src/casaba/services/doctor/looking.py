@@ -7,7 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from casaba.errors import CasabaError
-from casaba.policy.diagnosis import Unseen
+from casaba.kube import ServerError, Unreachable
+from casaba.policy.diagnosis import Unanswered, Unseen
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,9 @@ async def seen(look: Coroutine[Any, Any, T], limit_s: float) -> T | Unseen:
         async with asyncio.timeout(limit_s):
             return await look
     except TimeoutError:
-        return Unseen(f"no answer within {limit_s:g} s")
+        return Unanswered(f"no answer within {limit_s:g} s")
+    except (Unreachable, ServerError) as error:
+        return Unanswered(str(error))
     except CasabaError as error:
         return Unseen(str(error))
     except OSError as error:

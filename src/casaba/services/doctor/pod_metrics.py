@@ -9,13 +9,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from casaba.errors import HostError
 from casaba.kube import PODS, KubeClient
-from casaba.policy.diagnosis import Unseen
+from casaba.policy.diagnosis import Unanswered, Unseen
 from casaba.services.doctor.looking import seen
 
 Pod = dict[str, Any]
 T = TypeVar("T")
 
 _AT_ONCE = 8
+_ENOUGH = 3 * _AT_ONCE
+"""When so many pods have given no answer, no other is asked: that takes 3 times as long as one."""
+
 _COMPONENT = "app.kubernetes.io/component"
 
 
@@ -41,13 +44,19 @@ async def ask_pods(
 ) -> list[tuple[Pod, T | Unseen]]:
     """What `read` makes of each pod's metrics, some pods at a time.
 
-    `read` raises ValueError for what it can't use; `port` is asked where a pod names none.
+    `read` raises ValueError for what it can't use; `port` is asked where a pod names none. Each has
+    `limit_s` to answer; where many do not, the others are not asked any more.
     """
-    turns = asyncio.Semaphore(_AT_ONCE)
+    turns, silent = asyncio.Semaphore(_AT_ONCE), 0
 
     async def ask(pod: Pod) -> tuple[Pod, T | Unseen]:
+        nonlocal silent
         async with turns:
-            return pod, await seen(_ask(client, pod, read, port), limit_s)
+            if silent >= _ENOUGH:
+                return pod, Unanswered(f"not asked, as {silent} others gave no answer")
+            told = await seen(_ask(client, pod, read, port), limit_s)
+            silent += isinstance(told, Unanswered)
+            return pod, told
 
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(ask(pod)) for pod in pods]

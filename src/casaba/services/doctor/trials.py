@@ -2,9 +2,19 @@
 
 import time
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from casaba.kube import PODS, RESOURCE_SLICES, Invalid, KubeClient, NotFound, Refused
+from casaba.kube import (
+    NAMESPACES,
+    PODS,
+    RESOURCE_SLICES,
+    Invalid,
+    KubeClient,
+    KubeError,
+    NotFound,
+    Refused,
+)
 from casaba.policy.diagnosis.cluster.canary import canary_slice, classic_pod
 from casaba.policy.diagnosis.cluster.observations import Canary, Trial
 from casaba.policy.publish import dropped_fields
@@ -38,11 +48,20 @@ def _created_s(stored: dict[str, Any]) -> float | None:
 
 async def try_classic_pod(client: KubeClient, settings: DoctorSettings) -> Trial:
     """What the API server and its webhooks make of one; raises KubeError where nobody answers."""
-    pod = classic_pod(settings.names.resource)
+    pod, namespace = classic_pod(settings.names.resource), settings.trial_namespace
+    labels = await _labels_of(client, namespace)
+    tried = partial(Trial, namespace=namespace, namespace_labels=labels)
     try:
-        stored = await client.create(
-            PODS.decoded_as(dict), pod, namespace=settings.trial_namespace, dry_run=True
-        )
+        stored = await client.create(PODS.decoded_as(dict), pod, namespace=namespace, dry_run=True)
     except Refused as error:
-        return Trial(refusal=error.status.message or str(error))
-    return Trial(pod=stored)
+        return tried(refusal=error.status.message or str(error))
+    return tried(pod=stored)
+
+
+async def _labels_of(client: KubeClient, namespace: str) -> dict[str, str]:
+    """Empty where it can't be read: its name tells the most."""
+    try:
+        found = await client.get(NAMESPACES.decoded_as(dict), namespace)
+    except KubeError:
+        return {}
+    return found["metadata"].get("labels") or {}

@@ -7,6 +7,7 @@ from casaba.policy.diagnosis.cluster.nodes import labelled
 from casaba.policy.diagnosis.cluster.observations import AgentMetrics, ClusterObservations, Objects
 from casaba.policy.diagnosis.finding import (
     Check,
+    Unanswered,
     Unseen,
     Verdict,
     both,
@@ -43,7 +44,9 @@ def judge_agents(seen: tuple[Objects, Objects, Objects, Names]) -> Verdict:
         return wrong(
             f"no agent on {few(missing)}",
             "look at the DaemonSet: kubectl get ds -A -l app.kubernetes.io/component=node-agent; "
-            "has the node a taint that it does not tolerate, or is casaba not installed?",
+            "has the node a taint that it does not tolerate, or is casaba not installed? Where Pod "
+            "Security refuses its pods (kubectl describe ds says so): kubectl label namespace "
+            "NAMESPACE pod-security.kubernetes.io/enforce=privileged",
         )
     if unready := [name(node) for node in chosen if name(node) not in ready]:
         return wrong(
@@ -149,8 +152,13 @@ _TOPICS = {
 """What the agents' events are about: the last one of a topic counts."""
 
 
-def judge_guards(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
+_Asked = tuple[Mapping[str, AgentMetrics | Unseen], bool]
+"""Agents by node, and whether a NetworkPolicy may keep the API server from asking them."""
+
+
+def judge_guards(asked: _Asked) -> Verdict:
     """Containers on a card whose processes have no guard: their limits don't hold."""
+    agents, restricted = asked
     seen = [one for one in agents.values() if not isinstance(one, Unseen)]
     bare = sorted(container for one in seen for container in one.unguarded)
     if bare:
@@ -158,11 +166,12 @@ def judge_guards(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
             f"no guard is alive in {few(bare)}",
             UNGUARDED,
         )
-    return _of_agents(agents, "every process on a card has its guard")
+    return _of_agents(agents, restricted, "every process on a card has its guard")
 
 
-def judge_registration(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
+def judge_registration(asked: _Asked) -> Verdict:
     """Whether kubelets know the driver, as agents tell."""
+    agents, restricted = asked
     told = {node: one for node, one in agents.items() if not isinstance(one, Unseen)}
     missing = [node for node, one in told.items() if not one.registered]
     if missing:
@@ -170,20 +179,35 @@ def judge_registration(agents: Mapping[str, AgentMetrics | Unseen]) -> Verdict:
             f"the kubelet has not registered the driver on {few(missing)}",
             "the agent's log has the kubelet's reason; does --kubelet-dir name its root folder?",
         )
-    return _of_agents(agents, "kubelets have registered the driver")
+    return _of_agents(agents, restricted, "kubelets have registered the driver")
 
 
-def _of_agents(agents: Mapping[str, AgentMetrics | Unseen], well: str) -> Verdict:
+def _of_agents(agents: Mapping[str, AgentMetrics | Unseen], restricted: bool, well: str) -> Verdict:
     if not agents:
         return skipped("no agent runs in a pod")
-    unseen = {node: one.reason for node, one in agents.items() if isinstance(one, Unseen)}
-    if unseen:
-        node, reason = next(iter(unseen.items()))
-        return unknown(
-            f"{count(len(unseen), 'agent')} not asked ({node}: {reason})",
-            "run it as somebody who may get pods/proxy, or `casaba doctor --node` on the node",
-        )
-    return ok(well)
+    unseen = {node: one for node, one in agents.items() if isinstance(one, Unseen)}
+    if not unseen:
+        return ok(well)
+    node, first = next(iter(unseen.items()))
+    told = f"{count(len(unseen), 'agent')} not asked ({node}: {first.reason})"
+    if not all(isinstance(one, Unanswered) for one in unseen.values()):
+        return unknown(told, f"run it as somebody who may get pods/proxy, or {_ON_THE_NODE}")
+    if restricted:
+        return skipped(f"{told}: {_SHUT_OUT}")
+    return unknown(
+        told,
+        "does the agent run, and does a NetworkPolicy (the chart's with networkPolicy.metricsFrom, "
+        f"or another) shut the API server out? If so, run {_ON_THE_NODE}",
+    )
+
+
+_ON_THE_NODE = "`casaba doctor --node` on the node"
+
+_SHUT_OUT = "networkPolicy.metricsFrom lets only some ask, maybe not the API server"
+
+
+def _asked(seen: ClusterObservations) -> _Asked | Unseen:
+    return both(seen.agents, seen.metrics_restricted)
 
 
 _ASK = "grant list on nodes, pods, resourceslices and deviceclasses to the one who runs this"
@@ -236,9 +260,7 @@ PROBLEMS: Check[ClusterObservations] = check(
 )
 
 REGISTRATION: Check[ClusterObservations] = check(
-    "parts.registration", "kubelets know the driver", lambda seen: seen.agents, judge_registration
+    "parts.registration", "kubelets know the driver", _asked, judge_registration
 )
 
-GUARDS: Check[ClusterObservations] = check(
-    "parts.guards", "guards", lambda seen: seen.agents, judge_guards
-)
+GUARDS: Check[ClusterObservations] = check("parts.guards", "guards", _asked, judge_guards)

@@ -11,7 +11,6 @@ CANARY_DRIVER = "doctor.casaba.dev"
 
 _NODE = NodeName("casaba-doctor")
 _GIB = 1 << 30
-_CLASSIC = "nvidia.com/gpu"
 _CARD = Gpu(
     uuid=GpuUuid("GPU-00000000-0000-0000-0000-000000000000"),
     minor=0,
@@ -34,14 +33,14 @@ def canary_slice() -> dict[str, Any]:
 
 
 def classic_pod(resource: str) -> dict[str, Any]:
-    """A pod that asks for a share of a card as with HAMi, allowed under the restricted policy."""
-    limits = {resource: "1"}
-    if resource == _CLASSIC:
-        limits[f"{_CLASSIC}mem"] = "1024"
+    """A pod that asks for a card as with HAMi, allowed under the restricted policy.
+
+    It names no amount: what the webhook's defaults give needs no card to be there.
+    """
     container = {
         "name": "main",
         "image": "registry.k8s.io/pause:3.10",
-        "resources": {"limits": limits},
+        "resources": {"limits": {resource: "1"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},

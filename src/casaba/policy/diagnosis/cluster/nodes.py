@@ -24,20 +24,30 @@ from casaba.settings.doctor import Names
 
 def labelled(nodes: Objects, names: Names) -> Objects:
     """The nodes whose cards are to be served."""
-    key, value = names.node_label
-    return tuple(node for node in nodes if label(node, key) == value)
+    return tuple(
+        node for node in nodes if all(label(node, key) == value for key, value in names.node_labels)
+    )
+
+
+def told_labels(names: Names) -> str:
+    """The labels that such a node has, as kubectl takes them."""
+    return " ".join("=".join(pair) for pair in names.node_labels)
 
 
 def judge_labels(seen: tuple[Objects, Names]) -> Verdict:
     """Agents run where the label is."""
     nodes, names = seen
-    chosen, told = labelled(nodes, names), "=".join(names.node_label)
+    chosen, told = labelled(nodes, names), told_labels(names)
     if chosen:
         return ok(f"{count(len(chosen), 'node')} labelled {told}: {few(map(name, chosen))}")
     return warning(
-        f"none of {count(len(nodes), 'node')} has the label {told}, so no card is served",
+        f"none of {count(len(nodes), 'node')} has the {_LABEL[len(names.node_labels) > 1]} {told}, "
+        "so no card is served",
         f"kubectl label node NODE {told}",
     )
+
+
+_LABEL = ("label", "labels")
 
 
 def judge_kubelets(seen: tuple[Objects, Names]) -> Verdict:

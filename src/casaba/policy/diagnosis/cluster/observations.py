@@ -31,6 +31,9 @@ class Trial:
 
     pod: Object | None = None
     refusal: str | None = None
+    namespace: str = ""
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    """Empty where the namespace could not be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,8 @@ class ClusterObservations:
     lease: Object | Unseen | None = NOT_ASKED
     """The controller's; None when there is none."""
     node_leases: Objects | Unseen = NOT_ASKED
+    metrics_restricted: bool = False
+    """Whether a NetworkPolicy lets only some ask for metrics, maybe not the API server."""
     agents: Mapping[str, AgentMetrics | Unseen] | Unseen = NOT_ASKED
     """By node."""
     served: Mapping[str, ServedCertificate | Unseen] | Unseen = NOT_ASKED

@@ -2,9 +2,14 @@
 
 from datetime import UTC, datetime
 
-from casaba.policy.conflicts import ConflictRules, find_conflicts
-from casaba.policy.diagnosis.cluster.nodes import LIST_NODES, labelled
-from casaba.policy.diagnosis.cluster.observations import ClusterObservations, Objects, Webhooks
+from casaba.policy.conflicts import ConflictRules, find_conflicts, forget_hami
+from casaba.policy.diagnosis.cluster.nodes import LIST_NODES, labelled, told_labels
+from casaba.policy.diagnosis.cluster.observations import (
+    Canary,
+    ClusterObservations,
+    Objects,
+    Webhooks,
+)
 from casaba.policy.diagnosis.cluster.webhook import ASK
 from casaba.policy.diagnosis.finding import (
     Check,
@@ -23,16 +28,13 @@ from casaba.settings.doctor import Names
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.settings.node_agent import NodeAgentSettings
 
-_MIGRATE = (
-    "move one node after the other: drain its GPU pods, take the device plugin (or the old HAMi) "
-    "away from it with the label or DaemonSet that puts it there, then label it gpu=on again; "
-    "uninstall an old HAMi when no node is left"
-)
+_Seen = tuple[Objects, Names, float, datetime | None]
+"""Nodes, our own clock, and what the API server's has shown."""
 
 
-def judge_conflicts(seen: tuple[Objects, Names, float]) -> Verdict:
+def judge_conflicts(seen: _Seen) -> Verdict:
     """Nobody else may give out the cards of a labelled node."""
-    nodes, names, now_s = seen
+    nodes, names, now_s, server = seen
     chosen = labelled(nodes, names)
     if not chosen:
         return skipped("no node is labelled")
@@ -41,20 +43,39 @@ def judge_conflicts(seen: tuple[Objects, Names, float]) -> Verdict:
     rules = ConflictRules(resources=resources, silence_s=settings.hami_silence_s)
     utc = datetime.fromtimestamp(now_s, UTC)
     found = [
-        f"{name(node)} ({_WHO.get(problem.reason, problem.reason)})"
+        (name(node), problem.reason)
         for node in chosen
-        for problem in find_conflicts(node, None, rules, now_s=now_s, utc=utc).conflicts
+        for problem in find_conflicts(
+            node, None, rules, now_s=now_s, utc=utc, server=server
+        ).conflicts
     ]
     if not found:
         return ok(f"nobody else offers the cards of {count(len(chosen), 'labelled node')}")
-    return wrong(f"somebody else offers the same cards: {few(found)}", _MIGRATE)
+    told = few(f"{node} ({_WHO.get(reason, reason)})" for node, reason in found)
+    has_hami = any(reason == _HAMI for _, reason in found)
+    return wrong(f"somebody else offers the same cards: {told}", _migrate(names, has_hami=has_hami))
 
 
-_WHO = {"DevicePluginOffersCards": "a device plugin", "HamiOffersCards": "an old HAMi"}
+_HAMI = "HamiOffersCards"
+
+_WHO = {"DevicePluginOffersCards": "a device plugin", _HAMI: "an old HAMi"}
 
 
-def _three(seen: ClusterObservations) -> tuple[Objects, Names, float] | Unseen:
-    return seen.nodes if isinstance(seen.nodes, Unseen) else (seen.nodes, seen.names, seen.now_s)
+def _migrate(names: Names, *, has_hami: bool) -> str:
+    steps = (
+        "move one node after the other: drain its GPU pods, take the device plugin (or the old "
+        "HAMi) away from it with the label or DaemonSet that puts it there, then label it "
+        f"{told_labels(names)} again; uninstall an old HAMi when no node is left"
+    )
+    return steps + f"; where HAMi is gone for good: {forget_hami('NODE')}" * has_hami
+
+
+def _rivals(seen: ClusterObservations) -> _Seen | Unseen:
+    if isinstance(seen.nodes, Unseen):
+        return seen.nodes
+    shown_s = seen.canary.server_s if isinstance(seen.canary, Canary) else None
+    server = None if shown_s is None else datetime.fromtimestamp(shown_s, UTC)
+    return seen.nodes, seen.names, seen.now_s, server
 
 
 _NAME = "app.kubernetes.io/name"
@@ -81,13 +102,14 @@ def judge_extended_resource(seen: tuple[Objects, Names]) -> Verdict:
     clash = [
         f"{name(one)} ({resource})"
         for one in classes
-        if (resource := text(one, "spec", "extendedResourceName")).startswith(names.resource)
+        if (resource := text(one, "spec", "extendedResourceName")) in names.converted
     ]
     if not clash:
-        return ok(f"no DeviceClass stands for {names.resource}")
+        return ok("no DeviceClass stands for a classic resource")
     return wrong(
         f"{few(clash)}: pods that ask for it may get a whole card",
-        "take extendedResourceName out of that DeviceClass, or give casaba another resourceName",
+        "take extendedResourceName out of that DeviceClass, or let casaba's be called otherwise "
+        "(chart values resourceName, resourceMem, resourceCores and so on)",
     )
 
 
@@ -117,7 +139,7 @@ OLD_WEBHOOK: Check[ClusterObservations] = check(
 )
 
 CONFLICTS: Check[ClusterObservations] = check(
-    "nodes.conflicts", "device plugins, old HAMi", _three, judge_conflicts, advice=LIST_NODES
+    "nodes.conflicts", "device plugins, old HAMi", _rivals, judge_conflicts, advice=LIST_NODES
 )
 
 SAME_DRIVER: Check[ClusterObservations] = check(

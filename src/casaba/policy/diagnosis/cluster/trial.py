@@ -1,7 +1,13 @@
 """A classic pod on trial: whether it would be converted; pure."""
 
-from casaba.policy.diagnosis.cluster.observations import ClusterObservations, Trial
-from casaba.policy.diagnosis.cluster.webhook import ASK, is_installed, our_hooks
+from dataclasses import dataclass
+
+from casaba.policy.diagnosis.cluster.observations import (
+    ClusterObservations,
+    Trial,
+    Webhooks,
+)
+from casaba.policy.diagnosis.cluster.webhook import ASK, named, our_hooks
 from casaba.policy.diagnosis.finding import (
     Check,
     Unseen,
@@ -12,7 +18,8 @@ from casaba.policy.diagnosis.finding import (
     unknown,
     wrong,
 )
-from casaba.policy.diagnosis.objects import items, part, text
+from casaba.policy.diagnosis.label_selectors import selects
+from casaba.policy.diagnosis.objects import Object, items, part, text
 from casaba.settings.doctor import Names
 
 _CHART_HOOKS = frozenset({"mutate.hami.io"})
@@ -22,41 +29,55 @@ _DENIED = "denied the request"
 
 _NOT_CALLED = "failed calling webhook"
 
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""A label that every namespace has."""
 
-def judge_trial(seen: tuple[Trial, Names, frozenset[str], bool | Unseen]) -> Verdict:
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """A trial, and who should have had a word in it."""
+
+    trial: Trial
+    resource: str
+    hooks: frozenset[str]
+    """Names by which the API server tells of our webhooks."""
+    unasked: str | Unseen | None
+    """Why the webhook is not meant to be asked about this pod."""
+
+
+def judge_trial(case: _Case) -> Verdict:
     """A classic pod on trial: what the API server makes of it."""
-    trial, names, hooks, is_installed = seen
-    if trial.refusal is not None:
-        return _judge_refusal(trial.refusal, hooks, is_installed)
-    pod = trial.pod or {}
-    kept = any(
-        resource.startswith(names.resource)
-        for container in items(pod, "spec", "containers")
-        for resource in part(container, "resources", "limits")
-    )
-    if not kept and items(pod, "spec", "resourceClaims"):
-        return ok(f"a trial pod that asks for {names.resource} got a claim")
-    if isinstance(is_installed, Unseen):
+    if case.trial.pod is not None and _is_converted(case.trial.pod, case.resource):
+        return ok(f"a trial pod that asks for {case.resource} got a claim")
+    if isinstance(case.unasked, str):
+        return skipped(case.unasked)
+    if case.trial.refusal is not None:
+        return _judge_refusal(case.trial.refusal, case.hooks)
+    if isinstance(case.unasked, Unseen):
         return unknown(
-            f"a trial pod was stored as it is; is a webhook installed? {is_installed.reason}", ASK
+            f"a trial pod was stored as it is; is a webhook to be asked? {case.unasked.reason}", ASK
         )
-    if not is_installed:
-        return skipped("no webhook is installed, so classic pods are not converted")
     return wrong(
-        f"a trial pod that asks for {names.resource} was stored as it is",
+        f"a trial pod that asks for {case.resource} was stored as it is",
         "the API server did not ask the webhook, or could not and went on: look at "
         "failurePolicy, namespaceSelector and matchConditions of its configuration",
     )
 
 
-def _judge_refusal(refusal: str, hooks: frozenset[str], is_installed: bool | Unseen) -> Verdict:
+def _is_converted(pod: Object, resource: str) -> bool:
+    kept = any(
+        resource in part(container, "resources", "limits")
+        for container in items(pod, "spec", "containers")
+    )
+    return not kept and bool(items(pod, "spec", "resourceClaims"))
+
+
+def _judge_refusal(refusal: str, hooks: frozenset[str]) -> Verdict:
     is_ours = any(f'"{hook}"' in refusal for hook in hooks)
     if is_ours and _NOT_CALLED in refusal:
         return wrong(f"a trial pod was refused: {refusal}", _advice_of_call(refusal))
     if is_ours and _DENIED in refusal:
         return ok(f"the webhook answers: {refusal}")
-    if is_installed is False:
-        return skipped("no webhook is installed")
     return unknown(
         f"a trial pod was refused: {refusal}",
         "let the one who runs this create pods (nothing is stored), or name a namespace where pods "
@@ -82,15 +103,35 @@ def _advice_of_call(refusal: str) -> str:
     )
 
 
-def _trial(
-    seen: ClusterObservations,
-) -> tuple[Trial, Names, frozenset[str], bool | Unseen] | Unseen:
-    trial, webhooks = seen.trial, seen.webhooks
+def _unasked(webhooks: Webhooks, names: Names, trial: Trial) -> str | None:
+    configuration = named(webhooks.mutating, names.mutating)
+    if configuration is None:
+        return (
+            f"there is no MutatingWebhookConfiguration {names.mutating}, so classic pods are not "
+            "converted"
+        )
+    labels = {**trial.namespace_labels, _NAMESPACE_NAME: trial.namespace}
+    hooks = items(configuration, "webhooks")
+    if not hooks or any(selects(part(hook, "namespaceSelector"), labels) for hook in hooks):
+        return None
+    return (
+        f"the webhook leaves the namespace {trial.namespace} alone (its namespaceSelector); name "
+        "another with --trial-namespace"
+    )
+
+
+def _trial(seen: ClusterObservations) -> _Case | Unseen:
+    trial, webhooks, names = seen.trial, seen.webhooks, seen.names
     if isinstance(trial, Unseen):
         return trial
-    ours = () if isinstance(webhooks, Unseen) else tuple(our_hooks(webhooks, seen.names))
-    hooks = frozenset(text(hook, "name") for hook in ours) or _CHART_HOOKS
-    return trial, seen.names, hooks, is_installed(seen)
+    if isinstance(webhooks, Unseen):
+        return _Case(trial=trial, resource=names.resource, hooks=_CHART_HOOKS, unasked=webhooks)
+    return _Case(
+        trial=trial,
+        resource=names.resource,
+        hooks=frozenset(text(hook, "name") for hook in our_hooks(webhooks, names)) or _CHART_HOOKS,
+        unasked=_unasked(webhooks, names, trial),
+    )
 
 
 TRIAL: Check[ClusterObservations] = check(
