@@ -204,6 +204,14 @@ def test_the_cleaner_sees_every_folder_of_the_agent(sets: tuple[str, ...]) -> No
     assert str(paths.cdi_dir) in above
 
 
+def doctors(*values: str) -> list[list[str]]:
+    """The words that the doctors of `helm install` and `helm test` get."""
+    jobs = [one["args"] for _, one in started(rendered(*values), "doctor")]
+    found = [words for words in jobs if "--preuninstall" not in words]
+    assert len(found) == 2
+    return found
+
+
 @pytest.mark.parametrize(
     ("selector", "labels"),
     [
@@ -223,21 +231,38 @@ def test_agents_and_the_doctor_look_for_the_labels_that_agents_are_placed_by(
     assert dict(settings.node_labels) == pod["nodeSelector"]
     (cleaner,) = chart.cleaners()
     assert cleaner["spec"]["template"]["spec"]["nodeSelector"] == pod["nodeSelector"]
-    jobs = [c["args"] for _, c in started(chart, "doctor") if "--preuninstall" not in c["args"]]
-    assert len(jobs) == 2
-    for words in (*jobs, agent["args"]):
+    for words in (*doctors(f"drivers.nvidia.daemonSet.nodeSelector={selector}"), agent["args"]):
         told = [w.removeprefix("--node-label=") for w in words if w.startswith("--node-label=")]
         assert told == labels
 
 
-def test_the_doctor_is_told_which_resource() -> None:
-    jobs = [
-        c["args"]
-        for _, c in started(rendered('resourceName="example.com/g"'), "doctor")
-        if "--preuninstall" not in c["args"]
-    ]
-    assert len(jobs) == 2
-    assert all("--resource-name=example.com/g" in words for words in jobs)
+def test_the_doctor_is_told_every_resource_that_is_converted() -> None:
+    """By the flags that the webhook is told them by."""
+    renamed = [f'resource{kind}="example.com/{kind.lower()}"' for kind in KINDS]
+    ((_, webhook),) = started(rendered(*renamed), "webhook")
+    told = [word for word in webhook["args"] if word.startswith("--resource-")]
+    assert len(told) == len(KINDS)
+    for words in doctors(*renamed):
+        assert set(told) <= {*words}
+
+
+KINDS = ("Name", "Mem", "MemPercentage", "Cores", "Priority")
+
+
+@pytest.mark.parametrize(
+    ("values", "restricted"),
+    [
+        ((), False),
+        (('networkPolicy.metricsFrom=[{"podSelector":{}}]',), True),
+        (('networkPolicy.metricsFrom=[{"podSelector":{}}]', "networkPolicy.enabled=false"), False),
+    ],
+)
+def test_the_doctor_knows_that_agents_may_be_hidden(
+    values: tuple[str, ...], restricted: bool
+) -> None:
+    for words in doctors(*values):
+        asks_agents = "--preinstall" not in words
+        assert ("--metrics-restricted" in words) == (restricted and asks_agents)
 
 
 def test_the_service_chooses_by_the_label_that_the_leader_gets() -> None:
