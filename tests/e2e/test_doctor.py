@@ -7,12 +7,13 @@ import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from casaba.policy.conflicts import HANDSHAKE, REGISTER
 from casaba.services.controllers.certificate_making import Pair, new_serving, read_pair
 from casaba.settings.node_agent import NodeAgentSettings
 from tests.cluster.bed import Bed
@@ -73,6 +74,36 @@ def test_no_labelled_node(empty: Bed) -> None:
     line = report.line("!", "labelled nodes")
     assert "none of 2 nodes has the label gpu=on" in line
     assert line.endswith("to do: kubectl label node NODE gpu=on")
+
+
+def test_a_hami_that_is_gone(empty: Bed) -> None:
+    """By the times that the API server itself keeps; what it wrote has no zone."""
+    notes = {REGISTER: "[{}]", HANDSHAKE: f"Reported_{datetime.now():%Y.%m.%d %H:%M:%S}"}
+    written = [f"{name}={text}" for name, text in notes.items()]
+    try:
+        empty.kubectl("annotate", "node", "edge-1", *written, "--field-manager=hami")
+        there = doctor(empty, "--preinstall")
+        backdate(empty, "edge-1", "hami", timedelta(minutes=10))
+        gone = doctor(empty, "--preinstall", "--json")
+    finally:
+        empty.kubectl("annotate", "node", "edge-1", f"{REGISTER}-", f"{HANDSHAKE}-", "touched-")
+    line = there.line("✘", "device plugins, old HAMi")
+    assert "edge-1 (an old HAMi); to do: " in line
+    assert line.endswith(f"kubectl annotate node NODE {REGISTER}- {HANDSHAKE}-")
+    assert gone.wrong() == set()
+    assert doctor(empty, "--preinstall", "--json").wrong() == set()
+
+
+def backdate(bed: Bed, node: str, manager: str, by: timedelta) -> None:
+    """As if a manager had written its fields so much earlier; somebody else writes now."""
+    said = bed.kubectl("get", "node", node, "-o=json", "--show-managed-fields").stdout
+    entries = json.loads(said)["metadata"]["managedFields"]
+    for entry in entries:
+        if entry["manager"] == manager:
+            entry["time"] = f"{datetime.now(UTC) - by:%Y-%m-%dT%H:%M:%SZ}"
+    metadata = {"annotations": {"touched": "yes"}, "managedFields": entries}
+    patch = ("--type=merge", f"-p={json.dumps({'metadata': metadata})}")
+    bed.kubectl("patch", "node", node, "--field-manager=other", *patch)
 
 
 def test_a_version_too_old(empty: Bed, old_api_server: Path) -> None:
