@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests.cluster.bed import Bed
@@ -98,3 +99,15 @@ def told_by_agent(bed: Bed, node: str, reason: str) -> Report:
 
     wait_until(f"the agent of {node} tells {reason}", is_told, POD_TIMEOUT_S)
     return reports[-1]
+
+
+def backdate(bed: Bed, node: str, manager: str, by: timedelta) -> None:
+    """As if a manager had written its fields so much earlier; somebody else writes now."""
+    said = bed.kubectl("get", "node", node, "-o=json", "--show-managed-fields").stdout
+    entries = json.loads(said)["metadata"]["managedFields"]
+    for entry in entries:
+        if entry["manager"] == manager:
+            entry["time"] = f"{datetime.now(UTC) - by:%Y-%m-%dT%H:%M:%SZ}"
+    metadata = {"annotations": {"touched": "yes"}, "managedFields": entries}
+    patch = ("--type=merge", f"-p={json.dumps({'metadata': metadata})}")
+    bed.kubectl("patch", "node", node, "--field-manager=other", *patch)

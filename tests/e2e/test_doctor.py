@@ -23,6 +23,7 @@ from tests.cluster.waiting import wait_until
 from tests.e2e.charts import CHART, RELEASE
 from tests.e2e.examinations import (
     Report,
+    backdate,
     doctor,
     doctor_of_agent,
     doctor_on_host,
@@ -92,18 +93,6 @@ def test_a_hami_that_is_gone(empty: Bed) -> None:
     assert line.endswith(f"kubectl annotate node NODE {REGISTER}- {HANDSHAKE}-")
     assert gone.wrong() == set()
     assert doctor(empty, "--preinstall", "--json").wrong() == set()
-
-
-def backdate(bed: Bed, node: str, manager: str, by: timedelta) -> None:
-    """As if a manager had written its fields so much earlier; somebody else writes now."""
-    said = bed.kubectl("get", "node", node, "-o=json", "--show-managed-fields").stdout
-    entries = json.loads(said)["metadata"]["managedFields"]
-    for entry in entries:
-        if entry["manager"] == manager:
-            entry["time"] = f"{datetime.now(UTC) - by:%Y-%m-%dT%H:%M:%SZ}"
-    metadata = {"annotations": {"touched": "yes"}, "managedFields": entries}
-    patch = ("--type=merge", f"-p={json.dumps({'metadata': metadata})}")
-    bed.kubectl("patch", "node", node, "--field-manager=other", *patch)
 
 
 def test_a_version_too_old(empty: Bed, old_api_server: Path) -> None:

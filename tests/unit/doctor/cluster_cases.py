@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
-from casaba.policy.diagnosis import Unanswered, Unseen
+from casaba.policy.diagnosis import Unseen
 from casaba.policy.diagnosis.cluster.observations import (
     AgentMetrics,
     Canary,
@@ -14,23 +13,24 @@ from casaba.policy.diagnosis.cluster.observations import (
     Trial,
     Webhooks,
 )
-from casaba.settings.doctor import Names
 from casaba.settings.host_paths import DRIVER_NAME
 from tests.unit.doctor import healthy
-from tests.unit.doctor.healthy import NOW, NOW_S, device_class, event, node, pod, webhooks
-from tests.unit.managed import entry
+from tests.unit.doctor.healthy import NOW_S, device_class, event, node, pod, webhooks
+from tests.unit.doctor.releases import (
+    AT_SITE,
+    ELSEWHERE,
+    HAMI,
+    RENAMED,
+    SILENT,
+    SITE,
+    hami,
+    stands_for,
+    tried,
+)
 
 PLUGIN = {"nvidia.com/gpu": "4"}
 OLD = {"gitVersion": "v1.33.5"}
 V134 = {"gitVersion": "v1.34.2"}
-HAMI = {"hami.io/node-nvidia-register": "GPU-1,10,23028,100:", "hami.io/node-handshake": ""}
-HAMI_SIGN = ("metadata", "annotations", "hami.io/node-handshake")
-SITE = {"names": Names(node_labels=(("gpu", "on"), ("site", "x")))}
-ELSEWHERE = node("edge-2")
-"""Of another site: it has only the first of both labels."""
-AT_SITE = node(metadata={"labels": {"gpu": "on", "site": "x"}})
-RENAMED = {"names": Names(resource="example.com/card", amounts=("example.com/mib",))}
-SILENT = {"edge-1": Unanswered("no answer within 10 s")}
 OFF_FLAG = {
     "metadata": {"name": "kube-scheduler-a"},
     "spec": {"containers": [{"command": ["s", "--feature-gates=DRAConsumableCapacity=false"]}]},
@@ -74,23 +74,6 @@ def agents(**changes: Any) -> dict[str, AgentMetrics]:
 def served(**changes: float | None) -> dict[str, Any]:
     well: dict[str, Any] = {"ends_s": NOW_S + 86400, "authority_ends_s": NOW_S + 86400}
     return {"served": {"webhook-1": ServedCertificate(**(well | changes))}}
-
-
-def hami(silent_s: float) -> dict[str, Any]:
-    """A node on which HAMi wrote last so long ago, and nobody since."""
-    signs = [entry(NOW - timedelta(seconds=silent_s), *HAMI_SIGN)]
-    return {"nodes": (node(metadata={"annotations": HAMI, "managedFields": signs}),)}
-
-
-def stands_for(resource: str) -> dict[str, Any]:
-    return {"classes": (device_class(), device_class("whole", extendedResourceName=resource))}
-
-
-def tried(namespace: str = "default", **labels: str) -> dict[str, Any]:
-    """A trial pod that nobody converted."""
-    written = {f"hami.io/{name}": value for name, value in labels.items()}
-    trial = Trial(pod=healthy.UNCONVERTED, namespace=namespace, namespace_labels=written)
-    return {"trial": trial}
 
 
 def runtime(text: str) -> tuple[dict[str, Any], ...]:

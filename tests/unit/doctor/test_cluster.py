@@ -25,23 +25,18 @@ from casaba.policy.diagnosis.cluster.tables import (
 from casaba.settings.host_paths import DRIVER_NAME
 from casaba.settings.uninstall import HelmRelease
 from tests.unit.doctor import healthy
-from tests.unit.doctor.cluster_cases import (
+from tests.unit.doctor.cluster_cases import CASES, NOT_CALLED, NOTHING, OLD, PLUGIN, V134
+from tests.unit.doctor.healthy import CLUSTER, device_class, event, node
+from tests.unit.doctor.releases import (
     AT_SITE,
-    CASES,
     ELSEWHERE,
-    NOT_CALLED,
-    NOTHING,
-    OLD,
-    PLUGIN,
     RENAMED,
     SILENT,
     SITE,
-    V134,
     hami,
     stands_for,
     tried,
 )
-from tests.unit.doctor.healthy import CLUSTER, device_class, event, node
 
 
 def found(check: str, changes: dict[str, Any]) -> Finding:
