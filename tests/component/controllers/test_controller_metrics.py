@@ -101,6 +101,7 @@ async def test_the_leader_tells_what_is_allocated_as_long_as_it_is(
         assert found["hami_vgpu_memory_allocated_bytes"] == {CONTAINER: 10 * GIB}
         assert found["hami_vgpu_core_allocated_ratio"] == {CONTAINER: 50}
         assert found["casaba_claims"] == {
+            key(state="unused"): 0,
             key(state="pending"): 0,
             key(state="allocated"): 0,
             key(state="reserved"): 1,

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 from casaba.policy.allocation import DeviceId
 from casaba.policy.allocation_metrics.cards import Card, cards_of
-from casaba.policy.allocation_metrics.containers import FindPod, User, users_of
+from casaba.policy.allocation_metrics.containers import FindPod, User, claims_in_demand, users_of
 from casaba.policy.allocation_metrics.reading import amount
 from casaba.policy.slices import CORES, MEMORY
 from casaba.settings.host_paths import DRIVER_NAME
-from casaba.wire.kubernetes import DeviceRequestAllocationResult, ResourceClaim, ResourceSlice
+from casaba.wire.kubernetes import DeviceRequestAllocationResult, Pod, ResourceClaim, ResourceSlice
 
 __all__ = ["Account", "Card", "Held", "Share", "User", "account"]
 
-PENDING, ALLOCATED, RESERVED = "pending", "allocated", "reserved"
-"""States of claims: not allocated; allocated and in nobody's use; held for a pod."""
+UNUSED, PENDING, ALLOCATED, RESERVED = "unused", "pending", "allocated", "reserved"
+"""States of claims: not allocated, and no pod asks for it; not allocated while a pod waits for it;
+allocated and in nobody's use; held for a pod."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +58,23 @@ class Account:
 
 
 def account(
-    slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim], find_pod: FindPod
+    slices: Iterable[ResourceSlice],
+    claims: Iterable[ResourceClaim],
+    find_pod: FindPod,
+    pods: Iterable[Pod] = (),
 ) -> Account:
-    """The account of one moment. Of a pod that is not found no container is known."""
+    """The account of one moment. Of a pod that is not found no container is known.
+
+    `pods` are all that there are: one of them waits for a claim that is pending.
+    """
     cards, known = cards_of(slices)
     shares: list[Share] = []
     lost = 0
-    states = Counter({PENDING: 0, ALLOCATED: 0, RESERVED: 0})
+    ours: list[ResourceClaim] = []
     for claim in claims:
         results = tuple(_results(claim))
         if results or _asks_us(claim):
-            states[_state(claim)] += 1
+            ours.append(claim)
         for result in results:
             card = known.get((result.pool, result.device))
             if card is None:
@@ -79,7 +86,7 @@ def account(
         shares=tuple(shares),
         held={card.id: held for card, held in _held(cards, shares)},
         lost_shares=lost,
-        claims=states,
+        claims=_states(ours, pods),
     )
 
 
@@ -100,10 +107,20 @@ def _asks_us(claim: ResourceClaim) -> bool:
     return False
 
 
-def _state(claim: ResourceClaim) -> str:
-    if claim.status.allocation is None:
-        return PENDING
-    return RESERVED if claim.status.reserved_for else ALLOCATED
+def _states(claims: Iterable[ResourceClaim], pods: Iterable[Pod]) -> Mapping[str, int]:
+    """Pods are gone through only if a claim has nothing yet."""
+    states = Counter({UNUSED: 0, PENDING: 0, ALLOCATED: 0, RESERVED: 0})
+    without: list[ResourceClaim] = []
+    for claim in claims:
+        if claim.status.allocation is None:
+            without.append(claim)
+        else:
+            states[RESERVED if claim.status.reserved_for else ALLOCATED] += 1
+    demanded = claims_in_demand(pods) if without else frozenset()
+    for claim in without:
+        waits = (claim.metadata.namespace, claim.metadata.name) in demanded
+        states[PENDING if waits else UNUSED] += 1
+    return states
 
 
 def _share(

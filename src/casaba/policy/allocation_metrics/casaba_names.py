@@ -28,8 +28,8 @@ def casaba_families(account: Account) -> tuple[Family, ...]:
     return (
         family(
             "casaba_claims",
-            "ResourceClaims of our class or driver by state: pending, allocated (in nobody's "
-            "use), reserved (for a pod)",
+            "ResourceClaims of our class or driver by state: unused (no pod asks for it), "
+            "pending (a pod waits for it), allocated (in nobody's use), reserved (for a pod)",
             "state",
             (((state,), float(count)) for state, count in account.claims.items()),
         ),

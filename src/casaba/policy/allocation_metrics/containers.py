@@ -1,12 +1,15 @@
 """Which containers of which pods may use a request of a claim."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from casaba.wire.kubernetes import Container, Pod, ResourceClaim
 
 FindPod = Callable[[str, str], Pod | None]
 """A pod by namespace and name."""
+
+_ENDED = ("Succeeded", "Failed")
+"""Phases of pods that ask for nothing any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +45,28 @@ def _containers(pod: Pod, claim: str, request: str) -> Iterator[str]:
             yield str(index)
 
 
+def claims_in_demand(pods: Iterable[Pod]) -> frozenset[tuple[str, str]]:
+    """Namespaces and names of the claims that pods ask for which have not ended."""
+    return frozenset(
+        (pod.metadata.namespace, claim)
+        for pod in pods
+        if pod.spec.resource_claims and pod.status.phase not in _ENDED
+        for _, claim in _named_claims(pod)
+    )
+
+
 def _entries(pod: Pod, claim: str) -> frozenset[str]:
     """Under which names the pod speaks of the claim."""
+    return frozenset(entry for entry, name in _named_claims(pod) if name == claim)
+
+
+def _named_claims(pod: Pod) -> Iterator[tuple[str, str]]:
+    """The pod's own name and the claim's, of each; a template's claim has one once it is made."""
     made = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-    return frozenset(
-        entry.name
-        for entry in pod.spec.resource_claims
-        if (entry.resource_claim_name or made.get(entry.name)) == claim
-    )
+    for entry in pod.spec.resource_claims:
+        name = entry.resource_claim_name or made.get(entry.name)
+        if name:
+            yield entry.name, name
 
 
 def _uses(container: Container, entries: frozenset[str], request: str) -> bool:

@@ -54,9 +54,8 @@ class ControllerMetrics:
     def _allocation(self) -> Iterator[Family]:
         """Joined once, told under every name."""
         cluster, settings = self._cluster, self._settings
-        found = account(
-            cluster.slices.objects.values(), cluster.claims.objects.values(), cluster.pod
-        )
+        slices, claims = cluster.slices.objects.values(), cluster.claims.objects.values()
+        found = account(slices, claims, cluster.pod, cluster.pods.objects.values())
         lines = quota_lines(cluster.quotas(), found, _names(settings))
         yield from hami_families(found)
         yield from quota_families(lines, legacy=settings.legacy_scheduler_names)

@@ -75,10 +75,15 @@ def pod(
     name: str,
     *containers: tuple[str, ...],
     claims: dict[str, str] | None = None,
+    made: dict[str, str] | None = None,
     init: Iterable[tuple[str, ...]] = (),
     namespace: str = "team-a",
+    phase: str = "Pending",
 ) -> Pod:
-    """A pod; each container names its uses as `entry` or `entry/request`."""
+    """A pod; each container names its uses as `entry` or `entry/request`.
+
+    `claims` are named by the pod itself, and those of `made` come from a template.
+    """
 
     def uses(several: Iterable[tuple[str, ...]]) -> list[dict[str, Any]]:
         return [
@@ -95,6 +100,8 @@ def pod(
         ]
 
     entries = [{"name": entry, "resourceClaimName": name} for entry, name in (claims or {}).items()]
+    statuses = [{"name": entry, "resourceClaimName": name} for entry, name in (made or {}).items()]
+    entries += [{"name": entry, "resourceClaimTemplateName": "t"} for entry in made or ()]
     return msgspec.convert(
         {
             "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
@@ -103,6 +110,7 @@ def pod(
                 "initContainers": uses(init),
                 "resourceClaims": entries,
             },
+            "status": {"phase": phase, "resourceClaimStatuses": statuses},
         },
         Pod,
     )

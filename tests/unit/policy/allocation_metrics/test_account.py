@@ -90,6 +90,31 @@ def test_shares_of_cards_that_nobody_shows_are_told_apart() -> None:
     assert (found.lost_shares, found.shares) == (1, ())
 
 
+def states(several: list[ResourceClaim], *pods: Pod) -> dict[str, int]:
+    told = account([], several, find(*pods), pods).claims
+    return {state: count for state, count in told.items() if count}
+
+
+def test_a_claim_is_pending_while_a_pod_waits_for_it() -> None:
+    ahead = [claim("c")]
+    assert states(ahead) == {"unused": 1}
+    assert states(ahead, pod("p", ("g",), claims={"g": "c"})) == {"pending": 1}
+    assert states(ahead, pod("p", ("g",), made={"g": "c"})) == {"pending": 1}
+    for other in (
+        pod("p", ("g",), claims={"g": "another"}),
+        pod("p", ("g",), claims={"g": "c"}, namespace="team-b"),
+        pod("p", ("g",), claims={"g": "c"}, phase="Failed"),
+        pod("p", ("g",), made={"g": ""}),
+    ):
+        assert states(ahead, other) == {"unused": 1}
+
+
+def test_what_is_allocated_is_not_pending_whoever_waits() -> None:
+    waits = pod("p", ("g",), claims={"g": "c"})
+    assert states([claim("c", result("gone"))], waits) == {"allocated": 1}
+    assert states([claim("c", result("gone"), pods=["p"])], waits) == {"reserved": 1}
+
+
 def test_a_pod_of_the_same_name_that_is_another_lends_no_containers() -> None:
     claims = [claim("c", result("a"), pods=["p"])]
     other = pod("p", ("g",), claims={"g": "c"})

@@ -44,12 +44,14 @@ def cluster() -> Account:
         claim("own", result("a", 0, memory="2Gi", cores="10", request="x/sub"), pods=["one"]),
         claim("idle", result("b", 2, memory="1Gi", cores="5"), namespace="team-b"),
         claim("waiting"),
+        claim("ahead"),
     ]
     pods = [
         pod("one", (), ("s", "o/x"), claims={"s": "shared", "o": "own"}),
         pod("two", ("s/gpu",), claims={"s": "shared"}, init=[("s",)]),
+        pod("three", ("w",), claims={"w": "waiting"}),
     ]
-    return account(slices, claims, find(*pods))
+    return account(slices, claims, find(*pods), pods)
 
 
 def series(families: Iterable[Family]) -> dict[str, Series]:
@@ -242,6 +244,7 @@ def test_our_own_names(cluster: Account) -> None:
     fragmentation = found.pop("casaba_card_fragmentation_ratio")
     assert found == {
         "casaba_claims": {
+            one(state="unused"): 1,
             one(state="pending"): 1,
             one(state="allocated"): 1,
             one(state="reserved"): 2,
