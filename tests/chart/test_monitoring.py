@@ -14,7 +14,7 @@ import yaml
 from tests.chart.rendering import CHART, rendered
 
 DASHBOARDS = sorted((CHART / "dashboards").glob("*.json"))
-ALERTS = CHART / "rules" / "alerts.yaml"
+ALERTS, OF_CONTROLLER = (CHART / "rules" / f"{name}.yaml" for name in ("alerts", "controller"))
 SOURCES = Path(__file__).parents[2] / "src" / "casaba"
 _OF_A_COUNTER = re.compile(r"_total$")
 _OF_A_HISTOGRAM = re.compile(r"_(bucket|count|sum)$")
@@ -42,8 +42,13 @@ def is_written(series: str, names: set[str]) -> bool:
 
 
 def rules() -> Iterator[Object]:
-    for group in yaml.safe_load(ALERTS.read_text())["groups"]:
+    for group in (*groups(ALERTS), *groups(OF_CONTROLLER)):
         yield from group["rules"]
+
+
+def groups(path: Path) -> list[Object]:
+    found: list[Object] = yaml.safe_load(path.read_text())["groups"]
+    return found
 
 
 def panels(path: Path) -> list[Object]:
@@ -136,9 +141,25 @@ def test_an_alert_says_what_and_what_to_do() -> None:
         assert rule["annotations"].keys() == {"summary", "description"}
         assert len(rule["annotations"]["summary"]) < 120
         used = set(re.findall(r"\$labels\.([a-z_]+)", json.dumps(rule["annotations"])))
-        grouped = re.search(r"\b(?:sum|min) by \(([a-z_, ]+)\)", rule["expr"])
-        if grouped:
-            assert used <= {name.strip() for name in grouped[1].split(",")}, rule["alert"]
+        grouped = re.search(r"\b(?:sum|min|max) by \(([a-z_, ]+)\)", rule["expr"])
+        assert used <= {name.strip() for name in (grouped[1] if grouped else "").split(",")}
+
+
+def test_an_alert_is_not_of_one_target() -> None:
+    """Its labels stay when a pod of ours is replaced, and a single event does not hold on."""
+    for rule in rules():
+        gathered = re.match(r"(\(\s*)?(sum|min|max|absent|histogram_quantile)\b", rule["expr"])
+        assert gathered, rule["alert"]
+        window = re.search(r"\bincrease\(.*\[(\d+)m\]", rule["expr"])
+        if window and "for" in rule:
+            assert int(window[1]) < int(rule["for"].removesuffix("m")), rule["alert"]
+
+
+def test_the_agents_job_is_the_one_that_prometheus_knows() -> None:
+    """The Prometheus Operator calls a job by its Service."""
+    (rule,) = (one for one in rules() if one["alert"] == "CasabaAgentGone")
+    (job,) = re.findall(r'up\{job="([^"]+)"\}', rule["expr"])
+    assert rendered().has("Service", job)
 
 
 def test_nothing_is_told_of_a_controller_that_nobody_scrapes() -> None:
@@ -156,7 +177,16 @@ def test_nothing_is_told_of_a_controller_that_nobody_scrapes() -> None:
 
 def test_the_chart_passes_them_on_word_for_word() -> None:
     chart = rendered("monitor.prometheusRule.enabled=true", "monitor.dashboards.enabled=true")
-    assert chart.one("PrometheusRule", "casaba")["spec"] == yaml.safe_load(ALERTS.read_text())
+    told = chart.one("PrometheusRule", "casaba")["spec"]
+    assert told == {"groups": [*groups(ALERTS), *groups(OF_CONTROLLER)]}
     for path in DASHBOARDS:
         config = chart.one("ConfigMap", f"casaba-dashboard-{path.stem}")
         assert config["data"] == {path.name: path.read_text()}
+
+
+def test_a_controller_that_tells_nothing_is_not_watched() -> None:
+    chart = rendered("monitor.prometheusRule.enabled=true", "monitor.enabled=false")
+    assert chart.one("PrometheusRule", "casaba")["spec"] == {"groups": groups(ALERTS)}
+    text = ALERTS.read_text().split("groups:")[1]
+    assert "casaba_claims" not in text
+    assert "casaba_controller" not in text

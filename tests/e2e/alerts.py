@@ -8,10 +8,10 @@ from tests.e2e.charts import rendered
 from tests.e2e.releases import NAMESPACE
 
 
-def alert_rules() -> dict[str, Any]:
-    """A rule file."""
-    on = {"prometheusRule": {"enabled": True}}
-    (rule,) = rendered(NAMESPACE, "monitoring/prometheusrule.yaml", values={"monitor": on})
+def alert_rules(*, monitor: bool = True) -> dict[str, Any]:
+    """A rule file; `monitor`: whether the controller tells what is allocated."""
+    values = {"monitor": {"enabled": monitor, "prometheusRule": {"enabled": True}}}
+    (rule,) = rendered(NAMESPACE, "monitoring/prometheusrule.yaml", values=values)
     return dict(rule["spec"])
 
 

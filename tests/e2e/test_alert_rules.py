@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.cluster.prometheus import promtool
 from tests.e2e.alerts import alert_rules, alerts_of
 
+Series = dict[str, str]
+"""Values by series, in promtool's notation, minute by minute."""
+Object = dict[str, Any]
+
 POD = 'namespace="default",pod="p",container="c"'
+SLICE = f'{POD},claim="k",request="r"'
+SHARED = 'namespace="default",claim="k",request="r"'
+CARDS = 'hami_gpu_memory_limit_bytes{node="n",device_uuid="g"}'
+OFFERED = 'casaba_published_devices{node="n"}'
+TARGET = 'up{job="hami-dra-driver-kubelet-plugin",node="n"}'
+PREPARE_ERRORS = 'casaba_prepare_errors_total{node="n",reason="host"}'
+REVIEWS_FAILED = (
+    'casaba_webhook_reviews_total{path="/mutate",operation="CREATE",outcome="failed",job="w"}'
+)
 SLOW = {"5": "0x60", "10": "0+1x60", "+Inf": "0+1x60"}
-FIRES: dict[str, dict[str, str]] = {
-    "CasabaGuardNotAlive": {f"casaba_guard_alive{{{POD}}}": "0x60"},
-    "CasabaForeignProcess": {'casaba_card_foreign_processes{node="n",gpu="g"}': "1x60"},
-    "CasabaAccountingDamaged": {f"casaba_slice_accounting_damaged{{{POD}}}": "1x60"},
+
+FIRES: dict[str, Series] = {
+    "CasabaGuardNotAlive": {f'casaba_guard_alive{{node="n",{POD}}}': "0x60"},
+    "CasabaForeignProcess": {'casaba_card_foreign_processes{node="n",gpu="g",device="d"}': "1x60"},
+    "CasabaPodsNotTold": {'casaba_pods_told{node="n"}': "0x60"},
+    "CasabaAccountingDamaged": {f'casaba_slice_accounting_damaged{{node="n",{SLICE}}}': "1x60"},
     "CasabaCardUnhealthy": {'casaba_card_healthy{node="n",gpu="g",device="d"}': "0x60"},
-    "CasabaNodeOffersNothing": {'casaba_published_devices{node="n"}': "0x60"},
+    "CasabaNodeOffersNothing": {OFFERED: "0x60"},
+    "CasabaAgentGone": {OFFERED: "1x5 stale", CARDS: "1x5 stale", TARGET: "1x5 0x54"},
     "CasabaAgentProblem": {'casaba_agent_problem{node="n",reason="r"}': "1x60"},
     "CasabaNotRegistered": {'casaba_kubelet_registered{node="n"}': "0x60"},
-    "CasabaPrepareErrors": {'casaba_prepare_errors_total{node="n",reason="host"}': "0+1x60"},
+    "CasabaPrepareErrors": {PREPARE_ERRORS: "0+1x60"},
     "CasabaPrepareSlow": {
         f'casaba_prepare_seconds_bucket{{node="n",outcome="ok",le="{limit}"}}': values
         for limit, values in SLOW.items()
@@ -27,57 +46,187 @@ FIRES: dict[str, dict[str, str]] = {
     "CasabaClaimsPending": {'casaba_claims{state="pending"}': "1x60"},
     "CasabaLostShares": {"casaba_lost_shares": "1x60"},
     "CasabaNoLeader": {"casaba_controller_leader": "0x60"},
-    "CasabaWebhookFails": {
-        'casaba_webhook_reviews_total{path="/mutate",operation="CREATE",outcome="failed"}': "0+1x60"
-    },
+    "CasabaWebhookFails": {REVIEWS_FAILED: "0+1x60"},
     "CasabaCertificateExpires": {
         'casaba_webhook_certificate_expiry_timestamp_seconds{job="w"}': "86400x60"
     },
-    "CasabaCertificateNotTaken": {"casaba_webhook_certificate_swap_errors_total": "0x30 1x30"},
-    "CasabaMemoryRefused": {f"casaba_refusals_total{{{POD}}}": "0x35 1x25"},
+    "CasabaCertificateNotTaken": {
+        'casaba_webhook_certificate_swap_errors_total{job="w"}': "0x30 1x29"
+    },
+    "CasabaMemoryRefused": {f"casaba_refusals_total{{{SLICE}}}": "0x36 1x23"},
 }
-"""What makes each alert fire by the 40th minute, in promtool's notation, minute by minute."""
+"""What makes each alert fire by the 40th minute."""
 
-QUIET = {
-    f"casaba_guard_alive{{{POD}}}": "1x60",
-    'casaba_card_foreign_processes{node="n",gpu="g"}': "0x60",
+FIRES_TOO: tuple[tuple[str, Series], ...] = (
+    ("CasabaAgentGone", {OFFERED: "1x5 stale", TARGET: "1x5 stale"}),  # the node is cut off
+    ("CasabaPrepareErrors", {PREPARE_ERRORS: " ".join(f"{count}x2" for count in range(20))}),
+    ("CasabaMemoryRefused", {f"casaba_refusals_total{{{SHARED}}}": "0x36 1x23"}),
+)
+"""Further cases."""
+
+QUIET: Series = {
+    f'casaba_guard_alive{{node="n",{POD}}}': "1x60",
+    'casaba_card_foreign_processes{node="n",gpu="g",device="d"}': "0x60",
+    'casaba_pods_told{node="n"}': "1x60",
     'casaba_card_healthy{node="n",gpu="g",device="d"}': "1x60",
-    'casaba_published_devices{node="n"}': "1x60",
+    OFFERED: "1x60",
+    CARDS: "1x60",
+    TARGET: "1x60",
     'casaba_kubelet_registered{node="n"}': "1x60",
-    'casaba_prepare_errors_total{node="n",reason="host"}': "3x60",
+    PREPARE_ERRORS: "3x60",
+    'casaba_claims{state="unused"}': "3x60",
     'casaba_claims{state="pending"}': "0x60",
     "casaba_lost_shares": "0x60",
     "casaba_controller_leader": "1x60",
     'casaba_webhook_certificate_expiry_timestamp_seconds{job="w"}': "8640000x60",
-    "casaba_webhook_certificate_swap_errors_total": "1x60",
-    f"casaba_refusals_total{{{POD}}}": "1x60",
+    'casaba_webhook_certificate_swap_errors_total{job="w"}': "1x60",
+    f"casaba_refusals_total{{{SLICE}}}": "1x60",
 }
+
+PASSES: tuple[tuple[str, Series], ...] = (
+    ("CasabaPrepareErrors", {PREPARE_ERRORS: "0x20 1x39"}),
+    ("CasabaPrepareErrors", {PREPARE_ERRORS: "0x20 1x12 2x26"}),
+    ("CasabaWebhookFails", {REVIEWS_FAILED: "0x20 1x39"}),
+    ("CasabaAgentGone", {OFFERED: "1x20 _x4 1x35", TARGET: "1x20 0x3 1x35"}),
+    ("CasabaAgentGone", {OFFERED: "1x20 stale", CARDS: "1x20 stale", TARGET: "1x20 stale"}),
+)
+"""What comes once, is soon over, or is a node that was taken away: no alert ever fires."""
+
+OF_THE_CONTROLLER = {"CasabaClaimsPending", "CasabaLostShares", "CasabaNoLeader"}
 
 
 def test_promtool_takes_the_alerts_and_each_fires(tmp_path: Path) -> None:
     rules = alert_rules()
-    (tmp_path / "rules.json").write_text(json.dumps(rules))
-    checked = promtool("check", "rules", "--lint=all", str(tmp_path / "rules.json"))
-    assert checked.returncode == 0, checked.stdout + checked.stderr
     assert set(FIRES) == {alert["alert"] for alert in alerts_of(rules)}
-    tests = [
-        *(minutes(QUIET | series, alert, 1) for alert, series in FIRES.items()),
-        *(minutes(QUIET, alert, 0) for alert in FIRES),
-    ]
-    told = {"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": tests}
-    (tmp_path / "tests.json").write_text(json.dumps(told))
-    done = promtool("test", "rules", str(tmp_path / "tests.json"))
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def minutes(series: dict[str, str], alert: str, count: int) -> dict[str, Any]:
-    """How often an alert fires in the 40th minute of these series."""
-    fired = f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) or vector(0)'
-    return {
-        "name": f"{alert} {count}",
-        "interval": "1m",
-        "input_series": [{"series": key, "values": values} for key, values in series.items()],
-        "promql_expr_test": [
-            {"expr": fired, "eval_time": "40m", "exp_samples": [{"labels": "{}", "value": count}]}
+    check_rules(
+        tmp_path,
+        rules,
+        [
+            *(in_minute_40(QUIET | series, alert, 1) for alert, series in FIRES.items()),
+            *(in_minute_40(QUIET | series, alert, 1) for alert, series in FIRES_TOO),
+            *(in_minute_40(QUIET, alert, 0) for alert in FIRES),
         ],
+    )
+
+
+def test_an_alert_goes_on_when_an_agent_or_a_leader_is_replaced(tmp_path: Path) -> None:
+    overlapping = ((alert, handed_over(series, 37, 39)) for alert, series in FIRES.items())
+    with_a_gap = ((alert, handed_over(FIRES[alert], 39, 37)) for alert in OF_THE_CONTROLLER)
+    replaced = [
+        [in_minute_40(series, alert, 1), began_once(series, alert)]
+        for alert, series in itertools.chain(overlapping, with_a_gap)
+    ]
+    check_rules(tmp_path, alert_rules(), [test for tests in replaced for test in tests])
+
+
+def test_what_passes_by_itself_is_no_alert(tmp_path: Path) -> None:
+    tests = [never_fires(QUIET | series, alert) for alert, series in PASSES]
+    check_rules(tmp_path, alert_rules(), tests)
+
+
+def test_nobody_misses_a_controller_that_tells_nothing(tmp_path: Path) -> None:
+    rules = alert_rules(monitor=False)
+    assert {one["alert"] for one in alerts_of(rules)} == set(FIRES) - OF_THE_CONTROLLER
+    told = {key: values for key, values in QUIET.items() if "controller" not in key}
+    tests = [never_fires(told, alert) for alert in FIRES]
+    check_rules(tmp_path, rules, tests)
+
+
+def test_an_alert_names_the_claim_where_there_is_no_pod(tmp_path: Path) -> None:
+    tests = [
+        summary(labels, "CasabaMemoryRefused", "casaba_refusals_total", whom)
+        for labels, whom in ((SLICE, "default/p"), (SHARED, "default/k"))
+    ]
+    check_rules(tmp_path, alert_rules(), tests)
+
+
+def check_rules(folder: Path, rules: Object, tests: Iterable[Object]) -> None:
+    """Promtool takes the rules, and all tests of them come true."""
+    (folder / "rules.json").write_text(json.dumps(rules))
+    told = {"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": list(tests)}
+    (folder / "tests.json").write_text(json.dumps(told))
+    for command in (
+        ["check", "rules", "--lint=all", str(folder / "rules.json")],
+        ["test", "rules", str(folder / "tests.json")],
+    ):
+        done = promtool(*command)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def in_minute_40(series: Series, alert: str, count: int) -> Object:
+    """How often an alert fires then."""
+    return asked(series, alert, f"count({firing(alert)}) or vector(0)", "40m", count)
+
+
+def never_fires(series: Series, alert: str) -> Object:
+    """In no minute of the hour."""
+    return asked(series, alert, f"count_over_time({firing(alert)}[1h]) or vector(0)", "1h", 0)
+
+
+def began_once(series: Series, alert: str) -> Object:
+    """That the alert of the 45th minute is the one of the 35th."""
+    since = f'changes(ALERTS_FOR_STATE{{alertname="{alert}"}}[10m])'
+    return asked(series, alert, f"sum({since}) + 0 * count({firing(alert)})", "45m", 0)
+
+
+def firing(alert: str) -> str:
+    return f'ALERTS{{alertname="{alert}",alertstate="firing"}}'
+
+
+def asked(series: Series, alert: str, expression: str, at: str, value: int) -> Object:
+    """One test: what an expression is at a time."""
+    told = {"expr": expression, "eval_time": at, "exp_samples": [{"labels": "{}", "value": value}]}
+    return {**a_test(series, f"{alert}: {series}"), "promql_expr_test": [told]}
+
+
+def summary(labels: str, alert: str, name: str, begins: str) -> Object:
+    """That an alert's summary begins with whom it concerns."""
+    (rule,) = (one for one in alerts_of(alert_rules()) if one["alert"] == alert)
+    annotations = rule["annotations"]
+    text = re.sub(r"^.*}}", begins, annotations["summary"])
+    expected = {
+        "exp_labels": {**rule["labels"], **kept(labels)},
+        "exp_annotations": {**annotations, "summary": text},
     }
+    told = {"eval_time": "40m", "alertname": alert, "exp_alerts": [expected]}
+    return {**a_test({f"{name}{{{labels}}}": "0x36 1x23"}, labels), "alert_rule_test": [told]}
+
+
+def kept(labels: str) -> dict[str, str]:
+    """The labels that the alert has too."""
+    found = dict(re.findall(r'(\w+)="(\w+)"', labels))
+    found.pop("request")
+    return found
+
+
+def a_test(series: Series, name: str) -> Object:
+    inputs = [{"series": key, "values": values} for key, values in series.items()]
+    return {"name": name, "interval": "1m", "input_series": inputs}
+
+
+def handed_over(series: Series, begin: int, end: int) -> Series:
+    """The same told by one target up to a minute, and from another on by the next."""
+    found: Series = {}
+    for key, values in series.items():
+        minutes = list(each_minute(values))
+        first, second = (with_label(key, f'instance="{one}"') for one in "ab")
+        found[first] = " ".join([*minutes[:end], "stale"])
+        found[second] = " ".join(["_"] * begin + minutes[begin:])
+    return found
+
+
+def with_label(series: str, label: str) -> str:
+    return f"{series[:-1]},{label}}}" if series.endswith("}") else f"{series}{{{label}}}"
+
+
+def each_minute(values: str) -> Iterator[str]:
+    """Promtool's notation, written out."""
+    for word in values.split():
+        repeated = re.fullmatch(r"(\d+|_)(?:\+(\d+))?x(\d+)", word)
+        if repeated is None:
+            yield word
+        elif repeated[1] == "_":
+            yield from ["_"] * int(repeated[3])
+        else:
+            for step in range(int(repeated[3]) + 1):
+                yield str(int(repeated[1]) + step * int(repeated[2] or 0))
