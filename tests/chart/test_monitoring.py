@@ -118,18 +118,40 @@ def test_panels_do_not_overlap(path: Path) -> None:
 
 def test_a_dashboard_shows_ratios_by_their_own_scale() -> None:
     """Of HAMi's names some end at 1 and some at 100; a panel must know which."""
-    of_100 = (
+    of_100 = {
         "hami_host_gpu_utilization_ratio",
         "hami_host_gpu_memory_controller_utilization_ratio",
-    )
+        "hami_gpu_core_allocated_ratio",
+    }
+    of_1 = {"casaba_slice_utilization_ratio", "casaba_card_fragmentation_ratio"}
     for path in DASHBOARDS:
         for panel in panels(path):
             for target in panel["targets"]:
-                bare = re.sub(r"\{[^}]*\}", "", target["expr"])
-                if bare in of_100:
-                    assert panel["fieldConfig"]["defaults"]["unit"] == "percent", panel["title"]
-                if bare.startswith(("casaba_slice_utilization_ratio", "casaba_card_fragmentation")):
-                    assert panel["fieldConfig"]["defaults"]["unit"] == "percentunit", panel["title"]
+                unit = panel["fieldConfig"]["defaults"]["unit"]
+                shown = set(_SERIES.findall(target["expr"]))
+                if shown & of_100 and not re.search(r"/ (100|sum)", target["expr"]):
+                    assert unit == "percent", panel["title"]
+                if shown & of_1:
+                    assert unit == "percentunit", panel["title"]
+
+
+def test_a_panel_shows_a_gauge_once_whoever_tells_it() -> None:
+    """Two agents or two leaders tell the same for a moment while one is replaced."""
+    for path in DASHBOARDS:
+        for panel in panels(path):
+            for target in panel["targets"]:
+                told = re.sub(r"and on \([a-z_, ]+\) \w+(\{[^}]*\})?", "", target["expr"])
+                for before in re.split(r"\b(?:hami|casaba)_\w+", told)[:-1]:
+                    once = re.search(r"(max( by \([a-z_, ]+\))?|min|rate|increase) ?\($", before)
+                    assert once or before.endswith("avg_over_time("), (path.stem, panel["title"])
+
+
+def test_a_graph_of_rates_has_samples_whatever_the_scrape_interval() -> None:
+    for path in DASHBOARDS:
+        for panel in panels(path):
+            for target in panel["targets"]:
+                for window in re.findall(r"\[([^\]]+)\]", target["expr"]):
+                    assert window in ("$__rate_interval", "5m", "1h"), (path.stem, panel["title"])
 
 
 def test_an_alert_says_what_and_what_to_do() -> None:

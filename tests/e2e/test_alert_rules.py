@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from tests.cluster.prometheus import promtool
 from tests.e2e.alerts import alert_rules, alerts_of
-
-Series = dict[str, str]
-"""Values by series, in promtool's notation, minute by minute."""
-Object = dict[str, Any]
+from tests.e2e.rule_tests import Object, Series, check_rules, handed_over, rule_test
 
 POD = 'namespace="default",pod="p",container="c"'
 SLICE = f'{POD},claim="k",request="r"'
@@ -140,19 +133,6 @@ def test_an_alert_names_the_claim_where_there_is_no_pod(tmp_path: Path) -> None:
     check_rules(tmp_path, alert_rules(), tests)
 
 
-def check_rules(folder: Path, rules: Object, tests: Iterable[Object]) -> None:
-    """Promtool takes the rules, and all tests of them come true."""
-    (folder / "rules.json").write_text(json.dumps(rules))
-    told = {"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": list(tests)}
-    (folder / "tests.json").write_text(json.dumps(told))
-    for command in (
-        ["check", "rules", "--lint=all", str(folder / "rules.json")],
-        ["test", "rules", str(folder / "tests.json")],
-    ):
-        done = promtool(*command)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
 def in_minute_40(series: Series, alert: str, count: int) -> Object:
     """How often an alert fires then."""
     return asked(series, alert, f"count({firing(alert)}) or vector(0)", "40m", count)
@@ -176,7 +156,7 @@ def firing(alert: str) -> str:
 def asked(series: Series, alert: str, expression: str, at: str, value: int) -> Object:
     """One test: what an expression is at a time."""
     told = {"expr": expression, "eval_time": at, "exp_samples": [{"labels": "{}", "value": value}]}
-    return {**a_test(series, f"{alert}: {series}"), "promql_expr_test": [told]}
+    return {**rule_test(series, f"{alert}: {series}"), "promql_expr_test": [told]}
 
 
 def summary(labels: str, alert: str, name: str, begins: str) -> Object:
@@ -189,7 +169,7 @@ def summary(labels: str, alert: str, name: str, begins: str) -> Object:
         "exp_annotations": {**annotations, "summary": text},
     }
     told = {"eval_time": "40m", "alertname": alert, "exp_alerts": [expected]}
-    return {**a_test({f"{name}{{{labels}}}": "0x36 1x23"}, labels), "alert_rule_test": [told]}
+    return {**rule_test({f"{name}{{{labels}}}": "0x36 1x23"}, labels), "alert_rule_test": [told]}
 
 
 def kept(labels: str) -> dict[str, str]:
@@ -197,36 +177,3 @@ def kept(labels: str) -> dict[str, str]:
     found = dict(re.findall(r'(\w+)="(\w+)"', labels))
     found.pop("request")
     return found
-
-
-def a_test(series: Series, name: str) -> Object:
-    inputs = [{"series": key, "values": values} for key, values in series.items()]
-    return {"name": name, "interval": "1m", "input_series": inputs}
-
-
-def handed_over(series: Series, begin: int, end: int) -> Series:
-    """The same told by one target up to a minute, and from another on by the next."""
-    found: Series = {}
-    for key, values in series.items():
-        minutes = list(each_minute(values))
-        first, second = (with_label(key, f'instance="{one}"') for one in "ab")
-        found[first] = " ".join([*minutes[:end], "stale"])
-        found[second] = " ".join(["_"] * begin + minutes[begin:])
-    return found
-
-
-def with_label(series: str, label: str) -> str:
-    return f"{series[:-1]},{label}}}" if series.endswith("}") else f"{series}{{{label}}}"
-
-
-def each_minute(values: str) -> Iterator[str]:
-    """Promtool's notation, written out."""
-    for word in values.split():
-        repeated = re.fullmatch(r"(\d+|_)(?:\+(\d+))?x(\d+)", word)
-        if repeated is None:
-            yield word
-        elif repeated[1] == "_":
-            yield from ["_"] * int(repeated[3])
-        else:
-            for step in range(int(repeated[3]) + 1):
-                yield str(int(repeated[1]) + step * int(repeated[2] or 0))
