@@ -197,14 +197,17 @@ def at_work(chart: Bed, server: Prometheus) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def in_trouble(chart: Bed, at_work: None) -> Iterator[None]:
     """The second node loses its driver under a pod, a tenant spoils its accounting, a process of
-    the first node uses the card past all slices, and a claim waits."""
+    the first node uses the card past all slices, a pod waits for more than there is, and a claim
+    for its pod."""
     with contextlib.ExitStack() as ending:
-        waiting = claim("waiting", ("gpu", "1Gi", 5))
+        ahead = claim("ahead", ("gpu", "1Gi", 5))
+        waiting = claim("waiting", ("gpu", "200Gi", 5))
         pods = (
+            pod("waiting", ["waiting"], [container("c", "waiting")]),
             classic_pod("spoiler", "c", gpumem="256", gpucores="5"),
             classic_pod("stranded", "c", node="edge-2", gpumem="256", gpucores="5"),
         )
-        ending.enter_context(applied(chart, waiting, *pods))
+        ending.enter_context(applied(chart, ahead, waiting, *pods))
         for name in ("spoiler", "stranded"):
             wait_for_pod(chart, name)
         spoil = "for region in /run/casaba/claims/*/*/region; do echo spoilt > $region; done"
@@ -269,6 +272,7 @@ def test_alerts_fire_in_trouble_and_say_whom_they_concern(
         explain=lambda: str(firing(server)),
     )
     assert server.rule_errors() == {}
+    told(server, 'max(casaba_claims{state="unused"})', 1)
     for alert in firing(server):
         for text in alert["annotations"].values():
             assert "<no value>" not in text, alert

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from casaba.errors import HostError, InvalidInput
+from casaba.model.node_use import NodeUse
 from casaba.net.operator_socket import OperatorServer, fetch_document
 from casaba.simulation.gpu_host import SCENARIO_UUID
-from casaba.wire.node_report import parse_report
+from casaba.wire.node_report import NodeReport, build_report, parse_report
 from tests.component.node_agent.live_node import DRIVER, IMAGE, LiveNode, live_node, share
 from tests.component.simulation.kubelets import NODE, shell, until
 
@@ -77,6 +78,63 @@ async def test_watching_shows_it_again_and_again(short_folder: Path) -> None:
         process.terminate()
         await process.communicate()
     assert [json.loads(line)["use"]["node"] for line in lines] == [NODE] * 3
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+async def test_watching_goes_on_when_the_agent_is_started_anew(
+    short_folder: Path, flags: list[str]
+) -> None:
+    path = short_folder / "agent.sock"
+    use = NodeUse(
+        node=NODE,
+        gpus=(),
+        readings={},
+        slices=(),
+        guards=(),
+        foreign={},
+        boot_time_ns=1,
+        pods_told=True,
+    )
+
+    def agent(release: str) -> OperatorServer:
+        async def told() -> bytes:
+            report = NodeReport(release=release, guard="", registered=True, problems=(), use=use)
+            return build_report(report)
+
+        return OperatorServer(path, told)
+
+    async with agent("first"):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "casaba", "smi", f"--agent={path}", "--watch=0.1", *flags),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        await _line_with(process.stdout, "first")
+    await _line_with(process.stderr, "waiting: no node agent answers")
+    async with agent("second"):
+        await _line_with(process.stdout, "second")
+        process.terminate()
+        await process.communicate()
+
+
+async def _line_with(stream: asyncio.StreamReader, part: str) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while part not in (line := (await stream.readline()).decode()):
+            assert line, f"it ended before it said {part!r}"
+
+
+@pytest.mark.parametrize("pause", ["nan", "inf", "0"])
+async def test_a_pause_that_is_none_is_refused_in_a_sentence(tmp_path: Path, pause: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "casaba", "smi", f"--run-dir={tmp_path}", f"--watch={pause}"),
+        stderr=subprocess.PIPE,
+    )
+    _, errors = await process.communicate()
+    assert process.returncode == InvalidInput.exit_code
+    assert errors.decode().startswith("casaba smi: --watch")
+    assert len(errors.decode().splitlines()) == 1
 
 
 async def test_problems_are_shown(short_folder: Path) -> None:
