@@ -180,7 +180,7 @@ def test_an_alert_is_not_of_one_target() -> None:
 def test_the_agents_job_is_the_one_that_prometheus_knows() -> None:
     """The Prometheus Operator calls a job by its Service."""
     (rule,) = (one for one in rules() if one["alert"] == "CasabaAgentGone")
-    (job,) = re.findall(r'up\{job="([^"]+)"\}', rule["expr"])
+    (job,) = re.findall(r'up\{job="([^"]+)"', rule["expr"])
     assert rendered().has("Service", job)
 
 

@@ -65,6 +65,7 @@ QUIET: Series = {
     OFFERED: "1x60",
     CARDS: "1x60",
     TARGET: "1x60",
+    'up{job="hami-dra-driver-kubelet-plugin",instance="of_an_unknown_node"}': "1x60",
     'casaba_kubelet_registered{node="n"}': "1x60",
     PREPARE_ERRORS: "3x60",
     'casaba_claims{state="unused"}': "3x60",

@@ -133,6 +133,24 @@ def test_a_pod_shows_what_it_shares_with_others(tmp_path: Path) -> None:
     check_rules(tmp_path, NO_RULES, asked)
 
 
+@pytest.mark.parametrize(
+    ("board", "title"),
+    [
+        ("node", "Time used by tenants"),
+        ("card", "Time used by each slice"),
+        ("pod", "Time of the card"),
+    ],
+)
+def test_nobody_is_seen_to_use_more_time_while_an_agent_is_replaced(
+    tmp_path: Path, board: str, title: str
+) -> None:
+    series = handed_over(SLICES, 29, 31)
+    asked = [
+        shown(series, board, title, {}, at=f"{minute}m", more_than=0.51) for minute in range(28, 37)
+    ]
+    check_rules(tmp_path, NO_RULES, asked)
+
+
 def test_all_cards_are_those_of_the_chosen_node(tmp_path: Path) -> None:
     series = NODES | of_slice("casaba_gpu_seconds_total", "0+6x60", pod="q", card="B")
     chosen = {"node": "b"}
@@ -158,11 +176,15 @@ def shown(
     *,
     target: str = "A",
     at: str = OVERLAP,
+    more_than: float | None = None,
 ) -> Object:
-    """A panel's samples in minute 30 or another."""
+    """A panel's samples in minute 30 or another, or those of them that are larger."""
     panels = json.loads((CHART / "dashboards" / f"{board}.json").read_text())["panels"]
     (panel,) = (one for one in panels if one["title"] == title)
     (asked,) = (one["expr"] for one in panel["targets"] if one["refId"] == target)
     samples = [{"labels": labels, "value": value} for labels, value in values.items()]
-    told = {"expr": filled(asked, ALL | (chosen or {})), "eval_time": at, "exp_samples": samples}
+    asked = filled(asked, ALL | (chosen or {}))
+    if more_than is not None:
+        asked = f"({asked}) > {more_than}"
+    told = {"expr": asked, "eval_time": at, "exp_samples": samples}
     return {**rule_test(series, f"{board}: {title}"), "promql_expr_test": [told]}
