@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from casaba.errors import HostError, InvalidInput
+from casaba.net.bounded_connections import BoundedConnections, ConnectionBounds
 from casaba.wire.exposition import Family, render
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,7 @@ READ_TIMEOUT_S = 20.0
 """So long a scrape's reading may take, then the scraper is told; Prometheus waits 10 s."""
 
 _STOP_S = 2.0
+_BOUNDS = ConnectionBounds()
 _OPENMETRICS = "application/openmetrics-text"
 _OPENMETRICS_END = b"# EOF\n"
 _TEXT = "text/plain"
@@ -41,26 +43,33 @@ class MetricsServer:
         *,
         is_ready: Callable[[], str | None],
         families: Callable[[], Awaitable[Iterable[Family]]] | None = None,
+        bounds: ConnectionBounds = _BOUNDS,
     ) -> None:
         """`address`: `host:port`, `:port` or `[v6]:port`; port 0 takes a free one.
 
         `is_ready` returns None, or in a few words why not. `families` is awaited at each scrape
-        for what the registry does not hold; there blocking reads can go to a thread.
+        for what the registry does not hold; there blocking reads can go to a thread. `bounds`
+        holds for all connections, since every pod can reach the door.
         Raises InvalidInput for another form of address.
         """
         self._host, self._wanted_port = parse_address(address)
         self._registry = registry
         self._is_ready = is_ready
         self._families = families
+        self._connections = BoundedConnections(bounds)
         self._one_scrape = asyncio.Lock()
         self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
         """Listen; raises HostError when the address can't be taken."""
         runner = web.AppRunner(self._app(), access_log=None, shutdown_timeout=_STOP_S)
         await runner.setup()
+        assert runner.server is not None
         try:
-            await web.TCPSite(runner, self._host, self._wanted_port).start()
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._connections.protocols(runner.server), self._host, self._wanted_port
+            )
         except OSError as error:
             await runner.cleanup()
             where = f"{self._host or '*'}:{self._wanted_port}"
@@ -78,18 +87,26 @@ class MetricsServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        listener, self._listener = self._listener, None
         runner, self._runner = self._runner, None
+        if listener is not None:
+            listener.close()
         if runner is not None:
             await runner.cleanup()
 
     @property
     def port(self) -> int:
         """The port it listens on; only known inside the block."""
-        assert self._runner is not None
-        return int(self._runner.addresses[0][1])
+        assert self._listener is not None
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    @property
+    def connection_count(self) -> int:
+        """How many are open."""
+        return self._connections.count
 
     def _app(self) -> web.Application:
-        app = web.Application()
+        app = web.Application(middlewares=[self._connections.middleware])
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
