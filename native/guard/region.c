@@ -123,9 +123,20 @@ static uint64_t boot_time_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Containers that share a budget have equal PIDs: the number says which PID it is. 0: no /proc. */
+static uint64_t pid_namespace(void) {
+    struct stat status;
+    int descriptor = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return 0;
+    bool known = fstat(descriptor, &status) == 0;
+    close(descriptor);
+    return known ? (uint64_t)status.st_ino : 0;
+}
+
 static void sign_slot(struct region_file *region, int slot) {
     atomic_store(&region->slots[slot].start_time_ns, boot_time_ns());
     atomic_store(&region->slots[slot].guard_version, GUARD_VERSION);
+    atomic_store(&region->slots[slot].pid_namespace, pid_namespace());
     atomic_store(&region->slots[slot].pid, (uint64_t)getpid());
 }
 
