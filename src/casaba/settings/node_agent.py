@@ -66,6 +66,9 @@ class NodeAgentSettings:
     schedule_check_s: float = 1.0
     """How often the cards' schedules are looked at and mended, in seconds."""
 
+    driver_answer_s: float = 30.0
+    """How long the driver and the toolkit may take to tell the cards, in seconds."""
+
     driver_check_s: float = 5.0
     """How often it is looked whether there is a driver, and still the same, in seconds."""
 
@@ -96,6 +99,21 @@ class NodeAgentSettings:
 
     pod_resources_timeout_s: float = 2.0
     """How long a scrape waits for the kubelet to tell its pods, in seconds."""
+
+    host_answer_s: float = 5.0
+    """How long a scrape waits for NVML, and for the host's files, in seconds.
+
+    Cards that hang cost one scrape so much, and later ones nothing; Prometheus waits 10 s.
+    """
+
+    claim_answer_s: float = 2.0
+    """How long a scrape waits for the API server to tell the pods of a shared claim, in seconds."""
+
+    usage_follow_s: float = 2.0
+    """How often use without a cap is looked at between scrapes, in seconds.
+
+    No guard measures it where nobody shares the card, and NVML only tells of the last second.
+    """
 
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     """Numbers of every policy file."""

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from casaba.aiokit.lone_call import LoneCall, NoAnswer
 from casaba.errors import CasabaError
 from casaba.model.gpu import Gpu
 from casaba.model.problem import Problem
@@ -19,6 +20,7 @@ from casaba.settings.node_agent import NodeAgentSettings
 log = logging.getLogger(__name__)
 
 _ABOUT = "driver"
+_SILENT = "it does not answer; see the kernel's log (dmesg) and nvidia-smi on the node"
 
 
 class CardKeeper:
@@ -31,6 +33,7 @@ class CardKeeper:
         self._status = status
         self._changed = changed
         self._mark: DriverMark | None = None
+        self._driver = LoneCall("driver")
         self.gpus: tuple[Gpu, ...] = ()
         """The cards that can be given out now."""
         self.missing: str | None = "the driver has not been looked for yet"
@@ -43,12 +46,16 @@ class CardKeeper:
             await self.look()
 
     async def look(self) -> None:
-        """Look once; never raises for a driver that is missing or broken."""
+        """Look once; never raises for a driver that is missing or broken, or hangs."""
         mark = await asyncio.to_thread(driver_mark, self._settings.driver_root)
         if mark is not None and mark == self._mark and self.missing is None:
             return
         try:
-            gpus = await asyncio.to_thread(make_cards_ready, self._settings)
+            gpus = await self._driver.ask(
+                lambda: make_cards_ready(self._settings), self._settings.driver_answer_s
+            )
+        except NoAnswer:
+            self._lose(_SILENT)
         except CasabaError as error:
             self._lose(str(error))
         else:
