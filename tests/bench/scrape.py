@@ -76,7 +76,9 @@ def _scrapes(folder: Path) -> list[float]:
     pods = [_pod(claim) for claim in claims]
     regions = [_use(settings.paths.claims_dir / claim.uid / "gpu" / "region") for claim in claims]
     with _kubelet(settings.pod_resources_socket, pods):
-        return asyncio.run(_timed(UsageReader(settings, lambda: claims, lambda: gpus), regions))
+        return asyncio.run(
+            _timed(UsageReader(settings, lambda: claims, lambda: gpus, _no_pods), regions)
+        )
 
 
 @contextmanager
@@ -98,6 +100,10 @@ async def _serve(socket: Path, pods: list[PodInUse], tell: Callable[[], None]) -
     async with pod_resources_server(socket, lambda: pods):
         tell()
         await asyncio.Event().wait()
+
+
+async def _no_pods(_: AllocatedClaim) -> dict[str, str]:
+    return {}
 
 
 async def _timed(reader: UsageReader, regions: list[int]) -> list[float]:

@@ -123,11 +123,13 @@ def _slice_memory(line: SliceLine) -> str:
         return "[red]accounting damaged by the tenant[/red]"
     if line.use is None:
         return "-"
+    if line.use.memory_used_bytes is None:
+        return "[yellow]can't be read now[/yellow]"
     return _memory(line.use.memory_used_bytes, line.use.memory_limit_bytes)
 
 
 def _slice_memory_bar(line: SliceLine) -> RenderableType:
-    if line.slice_.damaged or line.use is None:
+    if line.slice_.damaged or line.use is None or line.use.memory_used_bytes is None:
         return ""
     return _bar(line.use.memory_used_bytes, line.use.memory_limit_bytes)
 
@@ -155,7 +157,18 @@ def _slice_busy_bar(line: SliceLine) -> RenderableType:
 
 
 def _waited(line: SliceLine) -> str:
-    return "-" if line.use is None else f"{line.use.wait_ns / _NS_PER_S:.1f} s"
+    wait_ns = line.use.wait_ns if line.use else None
+    return "-" if wait_ns is None else f"{wait_ns / _NS_PER_S:.1f} s"
+
+
+def _refused(line: SliceLine) -> str:
+    refusals = line.slice_.refusals
+    return "-" if refusals is None else str(refusals)
+
+
+def _processes(line: SliceLine) -> str:
+    pids = line.slice_.pids
+    return "-" if pids is None else str(len(pids))
 
 
 def _name_and_model(line: _CardLine) -> str:
@@ -209,8 +222,8 @@ _SLICE: Columns[SliceLine] = (
     ("busy", _slice_busy),
     ("", _slice_busy_bar),
     ("waited", _waited),
-    ("refused", lambda line: str(line.slice_.refusals)),
-    ("procs", lambda line: str(len(line.slice_.pids))),
+    ("refused", _refused),
+    ("procs", _processes),
 )
 _SLICE_SHORT: Columns[SliceLine] = (
     ("card", lambda line: line.card),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class ContainerMounts:
     """What the mounts of a container tell of it."""
 
+    pod_uid: str
+    """Of its pod; empty where they don't tell."""
     container: str
     """Its name in the pod."""
     budgets: frozenset[tuple[str, str]]
@@ -21,5 +23,7 @@ class GpuProcess:
     """In the host's PID namespace."""
     inner_pid: int
     """In its own."""
+    pid_namespace: int
+    """Inode of its own PID namespace; 0: not known."""
     mounts: ContainerMounts | None
     """None: no budget of ours is mounted where it runs."""

@@ -6,6 +6,14 @@ from msgspec import Struct
 
 from casaba.model.ids import GpuUuid
 
+_WHOLE_CARD = 100
+"""Percent."""
+
+
+def is_cap(cores_percent: int) -> bool:
+    """Whether cores limit anything: 0 and 100 do not (pacing_is_cap of the guard)."""
+    return 0 < cores_percent < _WHOLE_CARD
+
 
 @dataclass(frozen=True, kw_only=True)
 class CardLimits:
@@ -21,6 +29,11 @@ class CardLimits:
     """Share of the card's time; 0 and 100 mean no cap."""
     weight: int = 0
     """Relative share of contended time, as policy.parameters computes it; 0: by cores."""
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the card's time is limited."""
+        return is_cap(self.cores_percent)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ class NodeUse:
     slices: tuple[SliceUse, ...]
     guards: tuple[GuardState, ...]
     foreign: Mapping[GpuUuid, int]
-    """Processes that no slice limits, by card."""
+    """Processes that no slice limits, by card that answers."""
     boot_time_ns: int
     """CLOCK_BOOTTIME of the reading."""
     pods_told: bool

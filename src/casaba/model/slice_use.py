@@ -25,16 +25,17 @@ class CardUse(Struct, frozen=True, kw_only=True):
     """Share of the card's time; 0 and 100 mean no cap."""
     allowance_bytes: int
     """Overhead of contexts that is free."""
-    memory_used_bytes: int
-    """What living processes asked for."""
-    overhead_bytes: int
+    memory_used_bytes: int | None = None
+    """What living processes asked for; None, here and below: it can't be read now."""
+    overhead_bytes: int | None = None
     """What their contexts are taken to cost."""
-    busy_ns: int
-    """The card's time since the budget was made."""
-    wait_ns: int
+    busy_ns: int | None = None
+    """The card's time since the budget was made, or the agent began if that was later and the
+    budget has no cap."""
+    wait_ns: int | None = None
     """Time that launches were held back since the budget was made."""
-    card_percent: float | None
-    """Part of the card's time in the last moments, 0 to 100; None: not known yet."""
+    card_percent: float | None = None
+    """Part of the card's time in the last moments, 0 to 100; None also: not known yet."""
 
 
 class SliceUse(Struct, frozen=True, kw_only=True):
@@ -49,10 +50,11 @@ class SliceUse(Struct, frozen=True, kw_only=True):
     cards: tuple[CardUse, ...]
     kinds_bytes: tuple[int, ...]
     """Memory by kind, in the order of the region's layout; empty without a living process."""
-    pids: tuple[int, ...]
-    """Living processes that have a guard, each in its own PID namespace."""
-    refusals: int
-    launches: int
+    pids: tuple[int, ...] | None
+    """Living processes that have a guard, each in its own PID namespace; None, here and below: it
+    can't be read now."""
+    refusals: int | None
+    launches: int | None
     last_launch_ns: int
     """CLOCK_BOOTTIME; 0: none yet."""
     damaged: bool

@@ -11,8 +11,14 @@ from casaba.model.limits import CardUsage, Policy
 class ProcessUsage(Struct, frozen=True, kw_only=True):
     """One process of a budget."""
 
+    slot: int
+    """Its place in the region; that of another one when it has ended."""
     pid: int
-    """In the process's own PID namespace."""
+    """In the process's own PID namespace; each container has a PID 1."""
+    pid_namespace: int
+    """Inode of that namespace; 0: its guard can't tell."""
+    started_ns: int
+    """CLOCK_BOOTTIME when it took its slot."""
     guard_version: int
     cards: tuple[CardUsage, ...]
     """Memory per card, in the policy's order."""
@@ -50,5 +56,7 @@ class BudgetUsage(Struct, frozen=True, kw_only=True):
     """Of all processes since the budget was made, dead ones too."""
     times: tuple[CardTimes, ...] = ()
     """In the policy's order of cards."""
+    region_id: int = 0
+    """Inode of the region: another one begins at zero."""
     damaged: bool = False
     """Whether the region can't be read as one: its tenant wrote over it. The limits hold."""

@@ -20,11 +20,12 @@ SETTLED_S = 30.0
 """A process older than this has entered its container, if it ever does."""
 
 _CONTAINER = re.compile(
-    r"/pods/[0-9a-f-]{36}/containers/([a-z0-9]([-a-z0-9]*[a-z0-9])?)/[0-9a-f]+$"
+    r"/pods/([0-9a-f-]{36})/containers/([a-z0-9]([-a-z0-9]*[a-z0-9])?)/[0-9a-f]+$"
 )
 _BUDGET = re.compile(
     re.escape(str(CONTAINER_RUN_DIR / fixed.CLAIMS)) + rf"/([^/]+)/([^/]+)/{fixed.POLICY}$"
 )
+_NAMESPACE = re.compile(r":\[(\d+)\]$")
 _ROOT, _MOUNT_POINT = 3, 4
 """Fields of /proc/PID/mountinfo, proc(5)."""
 
@@ -90,21 +91,24 @@ class ProcessReader:
         folder = self._root / str(pid)
         mounts = container_mounts((folder / "mountinfo").read_text(errors="replace"))
         inner = _inner_pid((folder / "status").read_text(errors="replace")) if mounts else None
-        return GpuProcess(pid=pid, inner_pid=inner or pid, mounts=mounts)
+        namespace = _namespace(folder / "ns" / "pid") if mounts else 0
+        return GpuProcess(pid=pid, inner_pid=inner or pid, pid_namespace=namespace, mounts=mounts)
 
 
 def container_mounts(mountinfo: str) -> ContainerMounts | None:
     """What a process's mounts tell of its container; None without a budget."""
-    container, budgets = "", set()
+    pod_uid, container, budgets = "", "", set()
     for line in mountinfo.splitlines():
         fields = line.split(" ", _MOUNT_POINT + 1)
         if len(fields) <= _MOUNT_POINT:
             continue
         if found := _CONTAINER.search(fields[_ROOT]):
-            container = found[1]
+            pod_uid, container = found[1], found[2]
         elif found := _BUDGET.match(fields[_MOUNT_POINT]):
             budgets.add((found[1], found[2]))
-    return ContainerMounts(container=container, budgets=frozenset(budgets)) if budgets else None
+    if not budgets:
+        return None
+    return ContainerMounts(pod_uid=pod_uid, container=container, budgets=frozenset(budgets))
 
 
 def _inner_pid(status: str) -> int | None:
@@ -113,6 +117,15 @@ def _inner_pid(status: str) -> int | None:
         if line.startswith("NSpid:"):
             return int(line.split()[-1])
     return None
+
+
+def _namespace(link: Path) -> int:
+    """The inode in a link to a namespace, such as pid:[4026531836]; 0 where there is none."""
+    try:
+        found = _NAMESPACE.search(str(link.readlink()))
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
 
 
 def _age_s(started_ticks: int) -> float:

@@ -9,11 +9,18 @@ from pathlib import Path
 
 from casaba.model.ids import GpuUuid
 from casaba.node.budgets import read_bounded
+from casaba.node.byte_locks import is_locked
 from casaba.node.files import explained, make_folder
 from casaba.settings import _host_paths as fixed
 from casaba.settings.host_paths import CONTAINER_RUN_DIR
 from casaba.wire import cdi
-from casaba.wire.schedule_file import SCHEDULE_BYTES, build_schedule, is_schedule
+from casaba.wire.schedule_file import (
+    SCHEDULE_BYTES,
+    build_schedule,
+    is_schedule,
+    parse_tenants,
+    tenant_lock,
+)
 
 SCHEDULE_MODE = 0o666
 """Tenants of any user id take part."""
@@ -54,3 +61,22 @@ def ensure_schedule(path: Path, gpu: GpuUuid) -> bool:
         finally:
             os.close(handle)
     return True
+
+
+def read_tenants(path: Path, gpu: GpuUuid) -> frozenset[int]:
+    """The ids of the tenants whose processes share a card's time now (wire.schedule_file).
+
+    Nobody where there is no whole schedule: no guard knows of another then. Raises HostError.
+    """
+    with explained("read", path):
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return frozenset()
+        try:
+            content = os.pread(handle, SCHEDULE_BYTES + 1, 0)
+            if not is_schedule(content, gpu):
+                return frozenset()
+            return parse_tenants(content, lambda place: is_locked(handle, tenant_lock(place)))
+        finally:
+            os.close(handle)

@@ -1,16 +1,15 @@
 """What the budgets below a claims folder hold now: policy files and regions, read with pread."""
 
-import fcntl
 import functools
 import os
-import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from casaba.errors import HostError, InvalidInput
 from casaba.model.limits import Policy
-from casaba.model.usage import BudgetUsage, ProcessUsage
+from casaba.model.usage import BudgetUsage
+from casaba.node.byte_locks import is_locked
 from casaba.settings import _host_paths as fixed
 from casaba.wire.policy_file import POLICY_BYTES, parse_policy
 from casaba.wire.region_file import (
@@ -24,11 +23,6 @@ from casaba.wire.region_file import (
 )
 
 T = TypeVar("T")
-
-_FLOCK = "hh4xqqi4x"
-"""struct flock of 64-bit Linux."""
-
-_FREE = struct.pack("h", fcntl.F_UNLCK)
 
 _POLICIES = 1024
 """So many are remembered."""
@@ -57,19 +51,26 @@ def read_budget(claims_dir: Path, claim: str, request: str) -> BudgetUsage | Non
     except InvalidInput:
         return None
     try:
-        region, processes = _read(
-            f"{folder}/{fixed.REGION}", lambda handle: _used_region(handle, len(policy.cards))
+        return _read(
+            f"{folder}/{fixed.REGION}", lambda handle: _used(claim, request, policy, handle)
         )
     except InvalidInput:
-        region, processes = None, ()
+        return BudgetUsage(
+            claim=claim, request=request, policy=policy, processes=(), refusals=0, damaged=True
+        )
+
+
+def _used(claim: str, request: str, policy: Policy, handle: int) -> BudgetUsage:
+    region = _read_region(handle, len(policy.cards))
+    processes = region.processes(lambda slot: is_locked(handle, lock_offset(slot)))
     return BudgetUsage(
         claim=claim,
         request=request,
         policy=policy,
-        processes=processes,
-        refusals=region.refusals if region else 0,
-        times=region.times if region else (),
-        damaged=region is None,
+        processes=tuple(processes.values()),
+        refusals=region.refusals,
+        times=region.times,
+        region_id=region.id,
     )
 
 
@@ -95,25 +96,19 @@ _parsed_policy = functools.lru_cache(_POLICIES)(parse_policy)
 """A policy seldom changes; what it says is read again and again."""
 
 
-def _used_region(handle: int, card_count: int) -> tuple[Region, tuple[ProcessUsage, ...]]:
-    region = _read_region(handle, card_count)
-    processes = region.processes(lambda slot: _is_locked(handle, lock_offset(slot)))
-    return region, tuple(processes.values())
-
-
 def _read_region(handle: int, card_count: int) -> Region:
     """A region as far as it is used; never mapped, for a tenant may truncate it at any time.
 
     Raises InvalidInput for another size.
     """
-    size = os.fstat(handle).st_size
-    if size != REGION_BYTES:
-        raise InvalidInput(f"a region of {size} bytes")
+    status = os.fstat(handle)
+    if status.st_size != REGION_BYTES:
+        raise InvalidInput(f"a region of {status.st_size} bytes")
     start = _exactly(handle, HEAD_BYTES, 0)
     if (needed := start_bytes(start)) > HEAD_BYTES:
         start = _exactly(handle, needed, 0)
     cards = [_exactly(handle, CARD_BYTES, card_offset(number)) for number in range(card_count)]
-    return Region(start, tuple(cards))
+    return Region(start, tuple(cards), status.st_ino)
 
 
 def _exactly(handle: int, size: int, offset: int) -> bytes:
@@ -121,14 +116,3 @@ def _exactly(handle: int, size: int, offset: int) -> bytes:
     if len(content) != size:
         raise InvalidInput("the region has shrunk")
     return content
-
-
-def _is_locked(handle: int, offset: int) -> bool:
-    """Whether a slot's owner lives: the kernel drops a process's lock with the process."""
-    return not fcntl.fcntl(handle, fcntl.F_OFD_GETLK, _lock_of(offset)).startswith(_FREE)
-
-
-@functools.cache
-def _lock_of(offset: int) -> bytes:
-    """There are as many as slots in a region."""
-    return struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)

@@ -7,6 +7,7 @@ HAMi. Of budgets that containers share see `usage_metrics`.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from casaba.model.card_reading import CardReading
 from casaba.model.gpu import Gpu
@@ -31,6 +32,8 @@ LEGACY_HOST_LABELS = ("nodeid", "deviceidx", "deviceuuid", "devicetype", "zone")
 LEGACY_SIZE_LABELS = ("context", "module", "data", "offset")
 """HAMi puts sizes into these labels, a new series for each size; here they are empty."""
 
+N = TypeVar("N", int, float)
+
 _NS_PER_S = 1e9
 _PERCENT = 100.0
 
@@ -42,8 +45,9 @@ class VDevice:
     index: int
     """Of the container's cards, in the order of its budgets."""
     limit_bytes: int = 0
-    used_bytes: int = 0
-    context_bytes: int = 0
+    used_bytes: int | None = 0
+    """None, here and below: that of one of the budgets can't be read now."""
+    context_bytes: int | None = 0
     percent: float | None = 0.0
     """Of the card's time; None while one of the budgets' is not known."""
     idle_s: float | None = None
@@ -64,8 +68,7 @@ def legacy_usage_families(use: NodeUse) -> list[Family]:
     vdevices = _vdevices(use)
     sizes = ("",) * len(LEGACY_SIZE_LABELS)
     memory = [
-        (_container_values(key, one) + sizes, float(one.used_bytes))
-        for key, one in vdevices.items()
+        (_container_values(key, one) + sizes, one.used_bytes) for key, one in vdevices.items()
     ]
     return [
         *_host_families(use, _LEGACY_HOST, LEGACY_HOST_LABELS),
@@ -74,7 +77,7 @@ def legacy_usage_families(use: NodeUse) -> list[Family]:
             "Device_memory_desc_of_container",
             "Memory asked for by the container.",
             LEGACY_CONTAINER_LABELS + LEGACY_SIZE_LABELS,
-            memory,
+            known_samples(memory),
         ),
     ]
 
@@ -208,15 +211,17 @@ def _vdevices(use: NodeUse) -> dict[_Key, VDevice]:
 def _add(vdevice: VDevice, slice_: SliceUse, card: CardUse, boot_time_ns: int) -> None:
     """A tenant that says it launched in the future has just launched."""
     vdevice.limit_bytes += card.memory_limit_bytes
-    vdevice.used_bytes += card.memory_used_bytes
-    vdevice.context_bytes += card.overhead_bytes
-    if vdevice.percent is None or card.card_percent is None:
-        vdevice.percent = None
-    else:
-        vdevice.percent = min(vdevice.percent + card.card_percent, _PERCENT)
+    vdevice.used_bytes = _sum(vdevice.used_bytes, card.memory_used_bytes)
+    vdevice.context_bytes = _sum(vdevice.context_bytes, card.overhead_bytes)
+    percent = _sum(vdevice.percent, card.card_percent)
+    vdevice.percent = None if percent is None else min(percent, _PERCENT)
     if slice_.last_launch_ns:
         idle_s = max(boot_time_ns - slice_.last_launch_ns, 0) / _NS_PER_S
         vdevice.idle_s = idle_s if vdevice.idle_s is None else min(vdevice.idle_s, idle_s)
+
+
+def _sum(one: N | None, other: N | None) -> N | None:
+    return None if one is None or other is None else one + other
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], samples: Sequence[Sample]) -> Family:

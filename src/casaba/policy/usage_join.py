@@ -10,40 +10,30 @@ from msgspec import structs
 
 from casaba.model.claim import AllocatedClaim, Share
 from casaba.model.gpu import Gpu
-from casaba.model.gpu_process import ContainerMounts
 from casaba.model.ids import ClaimUid, DeviceName, RequestName
 from casaba.model.limits import CardLimits
 from casaba.model.pod_use import PodInUse
 from casaba.model.slice_use import CardUse, ContainerName, SliceUse
-from casaba.model.usage import BudgetUsage, CardTimes
+from casaba.model.usage import BudgetUsage
+from casaba.policy.container_mounts import KnownMounts
 from casaba.policy.usage_history import BudgetKey, UsageHistory
 
-KnownRequests = Mapping[tuple[str, str], frozenset[str]]
-"""The requests of a claim that a container uses, by claim UID and container name."""
-
-
-_NO_TIME = CardTimes(busy_ns=0, wait_ns=0)
-
-
-def known_requests(mounts: Iterable[ContainerMounts]) -> KnownRequests:
-    """What the mounts of containers tell."""
-    found: dict[tuple[str, str], frozenset[str]] = {}
-    for one in mounts:
-        for claim, request in one.budgets:
-            key = (claim, one.container)
-            found[key] = found.get(key, frozenset()) | {request}
-    return found
+Budgets = Mapping[BudgetKey, BudgetUsage | None]
+"""None: there, but it can't be read now. One that is not in it is not there yet."""
 
 
 def join_usage(
     claims: Iterable[AllocatedClaim],
     gpus: Mapping[DeviceName, Gpu],
     pods: Iterable[PodInUse],
-    budgets: Mapping[BudgetKey, BudgetUsage],
+    budgets: Budgets,
     history: UsageHistory,
-    known: KnownRequests,
+    known: KnownMounts,
 ) -> tuple[SliceUse, ...]:
-    """A SliceUse for each request of each claim, in order of namespace, claim and request."""
+    """A SliceUse for each request of each claim, in order of namespace, claim and request.
+
+    What can't be read has limits, and nothing else that could be taken for a number.
+    """
     users = _users(pods)
     slices = [
         _slice(claim, shares, gpus, users.get((claim.namespace, claim.name), ()), budgets, history)
@@ -62,14 +52,14 @@ def _by_request(shares: Iterable[Share]) -> Iterable[list[Share]]:
     return found.values()
 
 
-def unresolved(slices: Iterable[SliceUse], known: KnownRequests) -> bool:
+def unresolved(slices: Iterable[SliceUse], known: KnownMounts) -> bool:
     """Whether the mounts of some container would tell more than is known."""
     slices = tuple(slices)
     requests: dict[ClaimUid, int] = {}
     for one in slices:
         requests[one.claim_uid] = requests.get(one.claim_uid, 0) + 1
     return any(
-        requests[one.claim_uid] > 1 and (one.claim_uid, user.container) not in known
+        requests[one.claim_uid] > 1 and known.requests(one.claim_uid, user) is None
         for one in slices
         for user in one.users
     )
@@ -86,14 +76,14 @@ def _users(pods: Iterable[PodInUse]) -> dict[tuple[str, str], tuple[ContainerNam
     return {key: tuple(names) for key, names in found.items()}
 
 
-def _with_own_users(slice_: SliceUse, known: KnownRequests) -> SliceUse:
+def _with_own_users(slice_: SliceUse, known: KnownMounts) -> SliceUse:
     """Without the containers that are known to use other requests of the claim only."""
-    if not known:
+    if not known.by_container:
         return slice_
     users = tuple(
         user
         for user in slice_.users
-        if slice_.request in known.get((slice_.claim_uid, user.container), {slice_.request})
+        if (own := known.requests(slice_.claim_uid, user)) is None or slice_.request in own
     )
     return structs.replace(slice_, users=users)
 
@@ -103,12 +93,13 @@ def _slice(
     shares: list[Share],
     gpus: Mapping[DeviceName, Gpu],
     users: tuple[ContainerName, ...],
-    budgets: Mapping[BudgetKey, BudgetUsage],
+    budgets: Budgets,
     history: UsageHistory,
 ) -> SliceUse:
     request = shares[0].request
     key = (claim.uid, request)
     budget = budgets.get(key)
+    is_read = key not in budgets or (budget is not None and not budget.damaged)
     processes = budget.processes if budget else ()
     return SliceUse(
         namespace=claim.namespace,
@@ -116,11 +107,11 @@ def _slice(
         claim_uid=claim.uid,
         request=request,
         users=users,
-        cards=tuple(_cards(budget, shares, gpus, history)),
+        cards=tuple(_cards(budget, is_read, shares, gpus, history)),
         kinds_bytes=tuple(map(sum, zip(*[one.kinds_bytes for one in processes], strict=True))),
-        pids=tuple([process.pid for process in processes]),
-        refusals=budget.refusals if budget else 0,
-        launches=history.launches(key),
+        pids=tuple([process.pid for process in processes]) if is_read else None,
+        refusals=(budget.refusals if budget else 0) if is_read else None,
+        launches=history.launches(key) if is_read else None,
         last_launch_ns=max([process.last_launch_ns for process in processes], default=0),
         damaged=bool(budget and budget.damaged),
     )
@@ -128,6 +119,7 @@ def _slice(
 
 def _cards(
     budget: BudgetUsage | None,
+    is_read: bool,
     shares: list[Share],
     gpus: Mapping[DeviceName, Gpu],
     history: UsageHistory,
@@ -137,18 +129,16 @@ def _cards(
     if budget is None:
         for device in devices:
             if device in gpus:
-                yield _card_use(_promised(shares, gpus[device]), gpus[device].minor)
+                limits = _promised(shares, gpus[device])
+                use_of = _unused if is_read else _unread
+                yield use_of(limits, gpus[device].minor)
         return
-    key = (budget.claim, budget.request)
     for number, limits in enumerate(budget.policy.cards):
-        yield _card_use(
-            limits,
-            _minor(devices[number]) if number < len(devices) else number,
-            asked=sum([process.cards[number].asked_bytes for process in budget.processes]),
-            overhead=sum([process.cards[number].overhead_bytes for process in budget.processes]),
-            times=budget.times[number] if budget.times else _NO_TIME,
-            percent=history.card_percent(key, number),
-        )
+        minor = _minor(devices[number]) if number < len(devices) else number
+        if is_read:
+            yield _used(budget, number, limits, minor, history)
+        else:
+            yield _unread(limits, minor)
 
 
 def _promised(shares: list[Share], gpu: Gpu) -> CardLimits:
@@ -168,24 +158,40 @@ def _minor(device: DeviceName) -> int:
     return int(device.rpartition("-")[2])
 
 
-def _card_use(
-    limits: CardLimits,
-    minor: int,
-    *,
-    asked: int = 0,
-    overhead: int = 0,
-    times: CardTimes = _NO_TIME,
-    percent: float | None = 0.0,
+def _used(
+    budget: BudgetUsage, number: int, limits: CardLimits, minor: int, history: UsageHistory
 ) -> CardUse:
+    key = (budget.claim, budget.request)
     return CardUse(
         gpu=limits.gpu,
         minor=minor,
         memory_limit_bytes=limits.memory_bytes,
         cores_percent=limits.cores_percent,
         allowance_bytes=limits.context_allowance_bytes,
-        memory_used_bytes=asked,
-        overhead_bytes=overhead,
-        busy_ns=times.busy_ns,
-        wait_ns=times.wait_ns,
-        card_percent=percent,
+        memory_used_bytes=sum([one.cards[number].asked_bytes for one in budget.processes]),
+        overhead_bytes=sum([one.cards[number].overhead_bytes for one in budget.processes]),
+        busy_ns=history.busy_ns(key, number),
+        wait_ns=budget.times[number].wait_ns,
+        card_percent=history.card_percent(key, number),
+    )
+
+
+def _unused(limits: CardLimits, minor: int) -> CardUse:
+    return structs.replace(
+        _unread(limits, minor),
+        memory_used_bytes=0,
+        overhead_bytes=0,
+        busy_ns=0,
+        wait_ns=0,
+        card_percent=0.0,
+    )
+
+
+def _unread(limits: CardLimits, minor: int) -> CardUse:
+    return CardUse(
+        gpu=limits.gpu,
+        minor=minor,
+        memory_limit_bytes=limits.memory_bytes,
+        cores_percent=limits.cores_percent,
+        allowance_bytes=limits.context_allowance_bytes,
     )

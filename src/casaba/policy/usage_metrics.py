@@ -59,6 +59,10 @@ def _own_part(card: CardUse) -> float | None:
     return card.card_percent / _PERCENT / _granted(card)
 
 
+def _seconds(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / _NS_PER_S
+
+
 _OF_A_SLICES_CARD: tuple[tuple[str, _Kind, str, Callable[[CardUse], float | None]], ...] = (
     (
         "casaba_slice_memory_limit_bytes",
@@ -87,24 +91,24 @@ _OF_A_SLICES_CARD: tuple[tuple[str, _Kind, str, Callable[[CardUse], float | None
     (
         "casaba_slice_utilization_ratio",
         "gauge",
-        "Part of its own time that the slice used since the last scrape (0-1).",
+        "Of its own time, what the slice used since the last scrape; over 1 after long kernels.",
         _own_part,
     ),
     (
         "casaba_gpu_seconds",
         "counter",
-        "The card's time that was charged to the slice.",
-        lambda card: card.busy_ns / _NS_PER_S,
+        "The card's time that the slice used.",
+        lambda card: _seconds(card.busy_ns),
     ),
     (
         "casaba_wait_seconds",
         "counter",
         "Time that launches of the slice were held back.",
-        lambda card: card.wait_ns / _NS_PER_S,
+        lambda card: _seconds(card.wait_ns),
     ),
 )
 
-_OF_A_SLICE: tuple[tuple[str, _Kind, str, Callable[[SliceUse], float]], ...] = (
+_OF_A_SLICE: tuple[tuple[str, _Kind, str, Callable[[SliceUse], float | None]], ...] = (
     (
         "casaba_refusals",
         "counter",
@@ -121,13 +125,13 @@ _OF_A_SLICE: tuple[tuple[str, _Kind, str, Callable[[SliceUse], float]], ...] = (
         "casaba_slice_processes",
         "gauge",
         "Living processes that have a guard.",
-        lambda one: len(one.pids),
+        lambda one: None if one.pids is None else len(one.pids),
     ),
     (
         "casaba_slice_accounting_damaged",
         "gauge",
         "1: the tenant wrote over its accounting; what it uses is not known, the limits hold.",
-        lambda one: one.damaged,
+        lambda one: int(one.damaged),
     ),
 )
 
@@ -151,7 +155,13 @@ def _slice_card_families(slices: Sequence[SliceUse]) -> list[Family]:
 def _slice_families(slices: Sequence[SliceUse]) -> list[Family]:
     labelled = [(_slice_labels(one, one.owner), one) for one in slices]
     families = [
-        _family(name, kind, text, SLICE_LABELS, [(key, int(value(one))) for key, one in labelled])
+        _family(
+            name,
+            kind,
+            text,
+            SLICE_LABELS,
+            known_samples([(key, value(one)) for key, one in labelled]),
+        )
         for name, kind, text, value in _OF_A_SLICE
     ]
     return [*families, _kinds(labelled), _users(slices)]
@@ -204,7 +214,7 @@ def _guard_families(guards: Sequence[GuardState]) -> list[Family]:
 
 def _card_families(use: NodeUse) -> list[Family]:
     allowances = _allowances(use)
-    values: tuple[tuple[str, str, Callable[[Gpu], float]], ...] = (
+    values: tuple[tuple[str, str, Callable[[Gpu], float | None]], ...] = (
         (
             "casaba_card_healthy",
             "0: the card does not answer the driver.",
@@ -218,12 +228,18 @@ def _card_families(use: NodeUse) -> list[Family]:
         (
             "casaba_card_foreign_processes",
             "Processes on the card that no slice limits.",
-            lambda gpu: use.foreign.get(gpu.uuid, 0),
+            lambda gpu: use.foreign.get(gpu.uuid),
         ),
     )
     labelled = [((use.node, gpu.uuid, gpu.device_name), gpu) for gpu in use.gpus]
     return [
-        _family(name, "gauge", text, CARD_LABELS, [(key, value(gpu)) for key, gpu in labelled])
+        _family(
+            name,
+            "gauge",
+            text,
+            CARD_LABELS,
+            known_samples([(key, value(gpu)) for key, gpu in labelled]),
+        )
         for name, text, value in values
     ]
 

@@ -25,6 +25,7 @@ _SLOT = struct.Struct(f"<{layout.REGION_SLOT_BYTES // _WORD_BYTES}Q")
 """A whole slot at once: its fields are words."""
 
 _PID = layout.REGION_SLOT_PID[0] // _WORD_BYTES
+_START_TIME_NS = layout.REGION_SLOT_START_TIME_NS[0] // _WORD_BYTES
 _GUARD_VERSION = layout.REGION_SLOT_GUARD_VERSION[0] // _WORD_BYTES
 _REFUSALS = layout.REGION_SLOT_REFUSALS[0] // _WORD_BYTES
 _PEAK = layout.REGION_SLOT_PEAK[0] // _WORD_BYTES
@@ -33,6 +34,7 @@ _WAIT_NS = layout.REGION_SLOT_WAIT_NS[0] // _WORD_BYTES
 _LAST_LAUNCH_NS = layout.REGION_SLOT_LAST_LAUNCH_NS[0] // _WORD_BYTES
 _LAUNCHES = layout.REGION_SLOT_LAUNCHES[0] // _WORD_BYTES
 _KINDS = layout.REGION_SLOT_KINDS[0] // _WORD_BYTES
+_PID_NAMESPACE = layout.REGION_SLOT_PID_NAMESPACE[0] // _WORD_BYTES
 
 KINDS = tuple(
     name.removeprefix("KIND_").lower()
@@ -79,6 +81,8 @@ class Region:
     """From the file's beginning to the end of the slots that were ever used."""
     cards: tuple[Content, ...]
     """CARD_BYTES of each card of the policy."""
+    id: int = 0
+    """Inode of its file, where there is one."""
 
     @property
     def refusals(self) -> int:
@@ -105,7 +109,7 @@ class Region:
         end = begin + _used_slots(self.start) * layout.REGION_SLOT_BYTES
         slots = enumerate(_SLOT.iter_unpack(self.start[begin:end]))
         return {
-            slot: _process(words, tuple([_card_usage(card, slot) for card in self.cards]))
+            slot: _process(slot, words, tuple([_card_usage(card, slot) for card in self.cards]))
             for slot, words in slots
             if words[_PID] and lives(slot)
         }
@@ -169,9 +173,12 @@ def _no_region(size: int) -> InvalidInput:
     )
 
 
-def _process(words: tuple[int, ...], cards: tuple[CardUsage, ...]) -> ProcessUsage:
+def _process(slot: int, words: tuple[int, ...], cards: tuple[CardUsage, ...]) -> ProcessUsage:
     return ProcessUsage(
+        slot=slot,
         pid=words[_PID],
+        pid_namespace=words[_PID_NAMESPACE],
+        started_ns=words[_START_TIME_NS],
         guard_version=words[_GUARD_VERSION],
         cards=cards,
         kinds_bytes=_kinds(words, sum([card.asked_bytes for card in cards])),

@@ -23,12 +23,15 @@ def add_process(root: Path, pid: int, mountinfo: str, *, inner: int, started: in
     before = " ".join(["0"] * 18)
     (folder / "stat").write_text(f"{pid} (a) b) S {before} {started} 0 0\n")
     (folder / "mountinfo").write_text(mountinfo)
+    (folder / "ns").mkdir(exist_ok=True)
+    (folder / "ns" / "pid").unlink(missing_ok=True)
+    (folder / "ns" / "pid").symlink_to(f"pid:[{4026530000 + pid}]")
     (folder / "status").write_text(f"Name:\ta\nNSpid:\t{pid}\t{inner}\n")
 
 
 def test_mounts_tell_the_containers_name_and_budgets() -> None:
     assert container_mounts(TENANT) == ContainerMounts(
-        container="main", budgets=frozenset({(UID, "gpu"), (UID, "big")})
+        pod_uid=POD, container="main", budgets=frozenset({(UID, "gpu"), (UID, "big")})
     )
     assert container_mounts(HOST) is None
 
@@ -38,13 +41,20 @@ def test_processes_are_read_once_and_a_pid_that_comes_again_anew(tmp_path: Path)
     add_process(tmp_path, 41, HOST, inner=41)
     reader = ProcessReader(tmp_path)
     tenant, other = reader.processes([41, 40, 40, 99])
-    assert (tenant.pid, tenant.inner_pid) == (40, 7)
+    assert (tenant.pid, tenant.inner_pid, tenant.pid_namespace) == (40, 7, 4026530040)
     assert tenant.mounts is not None
     assert other.mounts is None
     (tmp_path / "40" / "mountinfo").unlink()
     assert reader.processes([40]) == (tenant,)
     add_process(tmp_path, 40, HOST, inner=40, started=6)
     assert [one.mounts for one in reader.processes([40])] == [None]
+
+
+def test_a_process_whose_namespace_cant_be_read_is_a_process_all_the_same(tmp_path: Path) -> None:
+    add_process(tmp_path, 40, TENANT, inner=7)
+    (tmp_path / "40" / "ns" / "pid").unlink()
+    (tenant,) = ProcessReader(tmp_path).processes([40])
+    assert (tenant.inner_pid, tenant.pid_namespace) == (7, 0)
 
 
 def test_containers_are_found_without_a_process_on_a_card(tmp_path: Path) -> None:

@@ -3,63 +3,29 @@
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from casaba.model.card_reading import CardReading
 from casaba.model.claim import AllocatedClaim
-from casaba.model.gpu_process import ContainerMounts, GpuProcess
+from casaba.model.gpu_process import ContainerMounts
 from casaba.model.ids import ClaimUid, GpuUuid
-from casaba.model.limits import CardLimits, CardUsage, Policy
 from casaba.model.node_use import NodeUse
 from casaba.model.pod_use import ClaimInUse, PodInUse
 from casaba.model.slice_use import ContainerName, SliceUse
-from casaba.model.usage import BudgetUsage, CardTimes, ProcessUsage
-from casaba.policy.guard_watch import foreign_processes, guard_states
-from casaba.policy.usage_history import UsageHistory
-from casaba.policy.usage_join import join_usage, known_requests, unresolved
+from casaba.model.usage import BudgetUsage
+from casaba.policy.container_mounts import PodNames, claims_to_ask, known_mounts
+from casaba.policy.guard_watch import guard_states
+from casaba.policy.usage_history import BudgetKey, UsageHistory
+from casaba.policy.usage_join import join_usage, unresolved
 from casaba.policy.usage_metrics import usage_families
 from casaba.wire.exposition import render
+from tests.unit.policy.usages import KEY, SECOND_NS, budget, damaged, mounts_of, process, reading
 from tests.unit.values import A10, CLAIM_UID, MIB, one_claim, one_share
 
-SECOND_NS = 1_000_000_000
 GPUS = {A10.device_name: A10}
-
-
-def process(pid: int = 1, asked: int = MIB, launches: int = 0, last_ns: int = 0) -> ProcessUsage:
-    return ProcessUsage(
-        pid=pid,
-        guard_version=0,
-        cards=(CardUsage(asked_bytes=asked, overhead_bytes=0),),
-        kinds_bytes=(asked, 0, 0, 0, 0, 0, 0, 0),
-        peak_bytes=asked,
-        refusals=0,
-        launches=launches,
-        gpu_time_ns=0,
-        wait_ns=0,
-        last_launch_ns=last_ns,
-    )
-
-
-def budget(
-    *processes: ProcessUsage, request: str = "gpu", busy_ns: int = 0, uid: str = CLAIM_UID
-) -> BudgetUsage:
-    card = CardLimits(
-        gpu=A10.uuid,
-        memory_bytes=10 * MIB,
-        context_allowance_bytes=MIB,
-        context_size_bytes=0,
-        cores_percent=50,
-    )
-    return BudgetUsage(
-        claim=uid,
-        request=request,
-        policy=Policy(cards=(card,), announce=False),
-        processes=processes,
-        refusals=2,
-        times=(CardTimes(busy_ns=busy_ns, wait_ns=7),),
-    )
 
 
 def pod_of(name: str, *containers: str, claim: str = "claim") -> PodInUse:
@@ -74,15 +40,17 @@ def joined(
     *budgets: BudgetUsage,
     claims: Iterable[AllocatedClaim] = (one_claim(one_share()),),
     mounts: Iterable[ContainerMounts] = (),
+    pod_names: PodNames | None = None,
     history: UsageHistory | None = None,
+    unread: Iterable[BudgetKey] = (),
 ) -> tuple[SliceUse, ...]:
+    """What is told after a reading; `unread` budgets are there and can't be read."""
+    told = reading(1, *budgets, unread=unread)
+    if history is None:
+        history = UsageHistory()
+        history.observe(told)
     return join_usage(
-        claims,
-        GPUS,
-        pods,
-        {(one.claim, one.request): one for one in budgets},
-        history or UsageHistory(),
-        known_requests(mounts),
+        claims, GPUS, pods, told.budgets, history, known_mounts(mounts, pod_names or {})
     )
 
 
@@ -92,7 +60,7 @@ def node_use(slices: tuple[SliceUse, ...]) -> NodeUse:
         gpus=(A10,),
         readings={A10.uuid: CardReading(gpu=A10.uuid, memory_used_bytes=5)},
         slices=slices,
-        guards=guard_states(slices, ()),
+        guards=guard_states(slices, (), {}),
         foreign={},
         boot_time_ns=SECOND_NS,
         pods_told=True,
@@ -139,13 +107,13 @@ def test_the_mounts_of_containers_tell_their_requests() -> None:
     budgets = (budget(process(), request="big"), budget(request="small"))
     pods = [pod_of("a", "main", "side")]
     mounts = [
-        ContainerMounts(container="main", budgets=frozenset({(CLAIM_UID, "big")})),
-        ContainerMounts(container="side", budgets=frozenset({(CLAIM_UID, "small")})),
+        mounts_of("main", "big"),
+        mounts_of("side", "small"),
     ]
     before = joined(pods, *budgets, claims=[claim])
-    assert unresolved(before, {})
+    assert unresolved(before, known_mounts((), {}))
     after = joined(pods, *budgets, claims=[claim], mounts=mounts)
-    assert not unresolved(after, known_requests(mounts))
+    assert not unresolved(after, known_mounts(mounts, {}))
     assert [(one.request, one.owner.container) for one in after] == [
         ("big", "main"),
         ("small", "side"),
@@ -166,70 +134,6 @@ def test_a_budget_that_is_not_there_yet_has_its_limits() -> None:
     ((_, limit),) = samples((slice_,), "hami_vgpu_memory_limit_bytes")
     assert limit == one_share().memory_bytes
     assert slice_.owner == ContainerName()
-
-
-def test_utilisation_is_the_mean_since_the_last_reading_that_is_old_enough() -> None:
-    history = UsageHistory()
-    key = (CLAIM_UID, "gpu")
-    for second, busy_s in ((0, 0), (10, 5), (11, 6), (12, 7), (16, 11)):
-        history.observe([budget(busy_ns=busy_s * SECOND_NS)], second * SECOND_NS)
-        if second == 10:
-            assert history.card_percent(key, 0) == 50.0
-    assert history.card_percent(key, 0) == 100.0  # since second 11
-    history.observe([], 20 * SECOND_NS)
-    assert history.card_percent(key, 0) is None
-
-
-def test_utilisation_is_told_at_once_only_of_who_never_used_the_card() -> None:
-    history = UsageHistory()
-    key = (CLAIM_UID, "gpu")
-    for busy_ns, told in ((0, [0.0]), (5 * SECOND_NS, [])):
-        history.observe([], 0)
-        history.observe([budget(busy_ns=busy_ns)], SECOND_NS)
-        slices = joined([pod_of("a", "main")], budget(busy_ns=busy_ns), history=history)
-        for name in ("casaba_slice_utilization_ratio", "hami_container_device_utilization_ratio"):
-            assert [value for _, value in samples(slices, name)] == told
-    assert history.card_percent(key, 0) is None
-
-
-def test_launches_of_ended_processes_stay_and_a_pid_that_comes_again_is_another() -> None:
-    history = UsageHistory()
-    key = (CLAIM_UID, "gpu")
-    history.observe([budget(process(1, launches=10), process(2, launches=1))], 0)
-    history.observe([budget(process(1, launches=3))], 1)
-    assert history.launches(key) == 14
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), min_size=1, max_size=6
-    )
-)
-def test_whatever_a_tenant_tells_stays_in_its_range(told: list[tuple[int, int]]) -> None:
-    history = UsageHistory()
-    before = 0
-    for second, (busy_ns, launches) in enumerate(told):
-        history.observe([budget(process(launches=launches), busy_ns=busy_ns)], second * SECOND_NS)
-        percent = history.card_percent((CLAIM_UID, "gpu"), 0)
-        assert percent is None or 0 <= percent <= 100
-        assert history.launches((CLAIM_UID, "gpu")) >= before
-        before = history.launches((CLAIM_UID, "gpu"))
-
-
-def gpu_process(pid: int, inner: int, *budgets: tuple[str, str]) -> GpuProcess:
-    mounts = ContainerMounts(container="main", budgets=frozenset(budgets)) if budgets else None
-    return GpuProcess(pid=pid, inner_pid=inner, mounts=mounts)
-
-
-def test_a_process_without_a_slot_is_unguarded_and_one_without_budget_is_foreign() -> None:
-    slices = joined([pod_of("a", "main")], budget(process(pid=7)))
-    own = (CLAIM_UID, "gpu")
-    processes = [gpu_process(100, 7, own), gpu_process(101, 8, own), gpu_process(102, 7)]
-    (state,) = guard_states(slices, processes)
-    assert (state.name.container, state.guarded, state.unguarded) == ("main", 1, 1)
-    (fine,) = guard_states(slices, processes[:1])
-    assert fine.unguarded == 0
-    assert foreign_processes({A10.uuid: [100, 101, 102]}, processes) == {A10.uuid: 1}
 
 
 names = st.sampled_from(["a", "b", "c"])
@@ -277,3 +181,75 @@ def test_a_card_that_does_not_answer_is_unhealthy_and_tells_nothing_else() -> No
     assert 'casaba_card_healthy{node="edge-1"' in text
     assert "} 0\n" in text
     assert "hami_host_gpu_memory_used_bytes{" not in text
+
+
+def test_pods_that_share_a_claim_are_told_apart_by_their_names() -> None:
+    claim = one_claim(one_share(request="a"), one_share(request="b"))
+    pods = [pod_of("p1", "c"), pod_of("p2", "c")]
+    mounts = [mounts_of("c", "a", pod_uid="one"), mounts_of("c", "b", pod_uid="two")]
+
+    def users(names: dict[str, str]) -> list[list[str]]:
+        slices = joined(pods, claims=[claim], mounts=mounts, pod_names=names)
+        return [[user.pod for user in one.users] for one in slices]
+
+    assert users({"one": "p1", "two": "p2"}) == [["p1"], ["p2"]]
+    assert users({}) == [["p1", "p2"], ["p1", "p2"]]
+    known = known_mounts(mounts, {"one": "p1"})
+    assert claims_to_ask([claim], pods, known) == (claim,)
+    assert claims_to_ask([claim], pods[:1], known) == ()
+    assert claims_to_ask([claim], pods, known_mounts(mounts, {"one": "p1", "two": "p2"})) == ()
+
+
+COUNTERS = (
+    "casaba_gpu_seconds_total",
+    "casaba_wait_seconds_total",
+    "casaba_refusals_total",
+    "casaba_launches_total",
+)
+GAUGES = (
+    USED,
+    "casaba_slice_memory_used_bytes",
+    "casaba_slice_memory_overhead_bytes",
+    "casaba_slice_processes",
+    "casaba_slice_utilization_ratio",
+    "hami_container_device_utilization_ratio",
+    "hami_vgpu_memory_context_bytes",
+    "Device_memory_desc_of_container",
+)
+
+
+@pytest.mark.parametrize("lost", ["unread", "damaged"])
+def test_what_cant_be_read_once_is_not_told_as_zero(lost: str) -> None:
+    pods, history = [pod_of("a", "main")], UsageHistory()
+    whole = budget(process(launches=70), busy_ns=SECOND_NS)
+
+    def told(slices: tuple[SliceUse, ...]) -> dict[str, list[float]]:
+        return {name: [value for _, value in samples(slices, name)] for name in COUNTERS + GAUGES}
+
+    history.observe(reading(0))
+    history.observe(reading(1, whole))
+    before = told(joined(pods, whole, history=history))
+    budgets, unread = ([damaged()], []) if lost == "damaged" else ([], [KEY])
+    history.observe(reading(2, *budgets, unread=unread))
+    missing = joined(pods, *budgets, unread=unread, history=history)
+    assert told(missing) == {key: [] for key in COUNTERS + GAUGES}
+    limits = [value for _, value in samples(missing, "casaba_slice_memory_limit_bytes")]
+    assert len(limits) == 1
+    history.observe(reading(8, whole))
+    after = told(joined(pods, whole, history=history))
+    for name in COUNTERS:
+        assert after[name] == before[name], name
+    assert all(after.values())
+
+
+def test_a_kernel_that_is_longer_than_a_slices_part_of_the_time_is_told_as_it_is() -> None:
+    """It was let go, and it is paid for with waiting afterwards."""
+    history = UsageHistory()
+    for second, busy_s in ((1, 0), (11, 10)):
+        usage = budget(process(), busy_ns=busy_s * SECOND_NS, cores=5)
+        history.observe(reading(second, usage))
+    slices = joined([pod_of("a", "main")], usage, history=history)
+    ((_, ratio),) = samples(slices, "casaba_slice_utilization_ratio")
+    assert ratio == pytest.approx(20)
+    ((_, percent),) = samples(slices, "hami_container_device_utilization_ratio")
+    assert percent == 100

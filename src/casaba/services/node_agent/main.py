@@ -4,6 +4,7 @@ import asyncio
 import logging
 from asyncio import TaskGroup
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,11 +16,14 @@ from casaba.kube import (
     About,
     EventRecorder,
     KubeClient,
+    KubeError,
     NotFound,
     load_config,
 )
+from casaba.model.claim import AllocatedClaim
 from casaba.model.ids import NodeName
 from casaba.net.dra_sockets import DraServer, SocketPaths, socket_paths
+from casaba.policy.container_mounts import PodNames
 from casaba.policy.prepare import NodeFacts
 from casaba.services.node_agent.cards import CardKeeper
 from casaba.services.node_agent.claims import ClaimServer, Observe
@@ -100,7 +104,12 @@ class NodeAgent:
         events = EventRecorder(client, component=COMPONENT, host=settings.node_name)
         status = AgentStatus(events, _about(node))
         cards = CardKeeper(settings, status, lambda: agent.cards_changed())
-        reader = UsageReader(settings, lambda: agent.claims.promised, lambda: agent.cards.gpus)
+        reader = UsageReader(
+            settings,
+            lambda: agent.claims.promised,
+            lambda: agent.cards.gpus,
+            partial(_pods_of_claim, client, settings.claim_answer_s),
+        )
         metrics = AgentMetrics(
             reader,
             status,
@@ -154,6 +163,7 @@ class NodeAgent:
                 group.create_task(self.conflicts.run(self.client))
                 group.create_task(self.events.run())
                 group.create_task(self._keep_schedules_whole())
+                group.create_task(self.reader.run())
                 group.create_task(keep_open(metrics, "metrics", self.status))
                 group.create_task(keep_open(operator, "operator's socket", self.status))
         except OSError as error:
@@ -189,6 +199,18 @@ def _claim_server(
         room_wait_s=settings.room_wait_s,
         observe=observe,
     )
+
+
+async def _pods_of_claim(client: KubeClient, timeout_s: float, claim: AllocatedClaim) -> PodNames:
+    """The pods that a claim is reserved for; none where the API server does not say so."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            found = await client.get(RESOURCE_CLAIMS, claim.name, namespace=claim.namespace)
+    except (KubeError, TimeoutError) as error:
+        log.warning("claim.pods_not_told", extra={"claim": claim.uid, "reason": repr(error)})
+        return {}
+    users = found.status.reserved_for if found.metadata.uid == claim.uid else ()
+    return {user.uid: user.name for user in users if user.resource == "pods"}
 
 
 def _facts(settings: NodeAgentSettings, host: ReadyHost, cards: CardKeeper | None) -> NodeFacts:
