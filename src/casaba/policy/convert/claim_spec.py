@@ -25,6 +25,9 @@ PCIE_ROOT_ATTRIBUTE = "resource.kubernetes.io/pcieRoot"
 MAX_ALTERNATIVES = 8
 """Of one request (resource/v1, FirstAvailableDeviceRequestMaxSize)."""
 
+MAX_CONSTRAINTS = 32
+"""Of one claim (resource/v1, DeviceConstraintsMaxSize)."""
+
 TEMPLATE_PREFIX = "casaba-"
 _FORMAT = "1"
 """Changes when the same spec should come to another name."""
@@ -52,7 +55,7 @@ class ClaimWriter:
 
     def warnings(self, requests: Iterable[CardRequest]) -> tuple[str, ...]:
         """That percentages are not written for every size of card."""
-        if not any(_is_part_of_card(request.need) for request in requests):
+        if not any(request.need.is_part_of_card for request in requests):
             return ()
         left_out = sorted(set(self._cards.sizes) - set(self._sizes()))
         if not left_out:
@@ -67,7 +70,7 @@ class ClaimWriter:
         )
 
     def _request(self, request: CardRequest) -> Spec:
-        if _is_part_of_card(request.need):
+        if request.need.is_part_of_card:
             return {"name": request.name, "firstAvailable": self._alternatives(request)}
         need, selectors = request.need, list(self._choice.selectors)
         if need.is_all_memory and need.memory_mib:
@@ -82,7 +85,7 @@ class ClaimWriter:
         ones stay free for those who need them. The scheduler also prefers nodes on which an
         earlier alternative fits (KEP-4816).
         """
-        sizes = [size for size in self._sizes() if size >= request.need.memory_bytes]
+        sizes = [size for size in self._sizes() if request.need.fits(size)]
         if not sizes:
             raise PodRefused(self._no_sizes(request.need))
         return [
@@ -131,11 +134,6 @@ def is_template_name(name: object) -> bool:
     return isinstance(name, str) and name.startswith(TEMPLATE_PREFIX)
 
 
-def _is_part_of_card(need: CardNeed) -> bool:
-    """Whether the amount depends on the card."""
-    return 0 < need.memory_percent < FULL_PERCENT
-
-
 def _one_card(selectors: Sequence[str], amounts: dict[str, str]) -> Spec:
     """One card of our class; its selectors, and a request without amounts takes all of it."""
     card: Spec = {
@@ -169,14 +167,24 @@ def _memory_selector(comparison: str, memory_bytes: int) -> str:
 
 
 def _constraints(requests: CardRequests, wishes: SchedulingWishes) -> list[Spec]:
-    """Several cards of a container are different cards; count N of one request would not say so."""
+    """Several cards of a container are different cards; count N of one request would not say so.
+
+    Raises PodRefused for more constraints than a claim takes.
+    """
     names = tuple(request.name for request in requests.requests)
     different = (names,) if wishes.distinct_cards else requests.different
     near = requests.different if wishes.one_pcie_root else ()
-    return [
+    constraints = [
+        *({"requests": list(group), "matchAttribute": UUID_ATTRIBUTE} for group in requests.same),
         *({"requests": list(group), "distinctAttribute": UUID_ATTRIBUTE} for group in different),
         *({"requests": list(group), "matchAttribute": PCIE_ROOT_ATTRIBUTE} for group in near),
     ]
+    if len(constraints) > MAX_CONSTRAINTS:
+        raise PodRefused(
+            f"the pod's containers need {len(constraints)} rules on which cards are different ones "
+            f"and which are one, and a claim takes {MAX_CONSTRAINTS}; use fewer GPU containers"
+        )
+    return constraints
 
 
 def _config(requests: Iterable[CardRequest]) -> list[Spec]:

@@ -148,15 +148,12 @@ def _claim(
     """The claim, who uses it, and what there is to know of it."""
     choice = card_choice(pod)
     cards = choice.visible(facts)
-    requests = card_requests(demands)
-    wishes = scheduling_wishes(
-        pod,
-        cards=len(requests.requests),
-        cards_of_a_container=max(one.count for one in demands),
-        settings=settings,
+    wishes = scheduling_wishes(pod, demands, settings)
+    requests = card_requests(
+        [whole_cards(one) for one in demands] if wishes.whole_cards else demands,
+        cards.sizes,
+        may_join=not wishes.distinct_cards,
     )
-    if wishes.whole_cards:
-        requests = card_requests([whole_cards(one) for one in demands])
     writer = ClaimWriter(choice, cards, settings)
     template_spec = writer.spec(requests, wishes)
     template = TemplateWanted(name=template_name(template_spec), spec=template_spec)

@@ -32,6 +32,8 @@ class Container:
     """JSON pointer (RFC 6901)."""
     field: str
     """The list in the spec."""
+    index: int
+    """Its place in that list."""
     name: str
     role: Role
     content: Object
@@ -108,6 +110,7 @@ def _listed(pod: Object, field: str) -> Iterator[Container]:
             yield Container(
                 pointer=f"/spec/{field}/{index}",
                 field=field,
+                index=index,
                 name=_name(content),
                 role=_role(field, content),
                 content=content,

@@ -7,9 +7,11 @@ node: cards of one root are on one node, but a node has several roots, often one
 So it only stands for `numa` and `topology-aware` where the operator wants that.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from casaba.policy.convert.pods import Object, annotation, spec
+from casaba.policy.convert.demands import Demand
+from casaba.policy.convert.pods import Object, Role, annotation, spec
 from casaba.policy.convert.refusals import PodRefused, shown, warning
 from casaba.settings.conversion import ConversionSettings
 
@@ -38,16 +40,16 @@ class SchedulingWishes:
     whole_cards: bool = False
     """`mutex`: cards that nobody uses, now or later. So each is asked for with all its memory."""
     distinct_cards: bool = False
-    """All cards of the pod are different ones."""
+    """No two requests of the pod are on one card."""
     one_pcie_root: bool = False
     """The cards of each container are below one PCIe root."""
     warnings: tuple[str, ...] = ()
 
 
 def scheduling_wishes(
-    pod: Object, *, cards: int, cards_of_a_container: int, settings: ConversionSettings
+    pod: Object, demands: Sequence[Demand], settings: ConversionSettings
 ) -> SchedulingWishes:
-    """What the annotations ask for, given the cards of the pod and the most of one container.
+    """What the annotations ask for, given what the containers ask for.
 
     Raises PodRefused for a mode that there is not, and for values that HAMi doesn't know either.
     """
@@ -55,27 +57,34 @@ def scheduling_wishes(
     policies = _policies(pod, GPU_POLICY, GPU_POLICIES)
     near = [name for name in (TOPOLOGY, NUMA) if name in policies]
     sources = ([f"{GPU_POLICY}: {', '.join(near)}"] if near else []) + _numa_bind(pod)
-    wants_near = bool(sources) and cards_of_a_container > 1
-    wants_spread = SPREAD in policies and cards > cards_of_a_container
+    wants_near = bool(sources) and any(one.count > 1 for one in demands)
     constrains = settings.policies_as_constraints
+    spreads = constrains and SPREAD in policies and _may_share(demands)
     warnings = _node_warnings(pod)
     if MUTEX in policies:
         warnings.append(_MUTEX_WARNING)
     if wants_near and not constrains:
         warnings.append(_near_warning(sources))
-    if wants_spread and not constrains:
+    if SPREAD in policies and not spreads:
         warnings.append(_SPREAD_WARNING)
     return SchedulingWishes(
         whole_cards=MUTEX in policies,
-        distinct_cards=wants_spread and constrains,
+        distinct_cards=spreads,
         one_pcie_root=wants_near and constrains,
         warnings=tuple(warning(text) for text in warnings),
     )
 
 
+def _may_share(demands: Sequence[Demand]) -> bool:
+    """Whether containers with cards run at the same time: init containers do with sidecars."""
+    roles = [one.container.role for one in demands]
+    return len(roles) - roles.count(Role.INIT) > 1 or {Role.SIDECAR, Role.INIT} <= set(roles)
+
+
 def _check_mode(pod: Object) -> None:
+    """A comma list is one of modes that will do, as for HAMi."""
     mode = annotation(pod, MODE)
-    if mode not in ("", HAMI_CORE):
+    if mode and HAMI_CORE not in [part.strip() for part in mode.split(",")]:
         raise PodRefused(
             f"annotation {MODE}: {shown(mode)} is not offered by this driver, which shares cards "
             f"in one way; write {HAMI_CORE} or leave it out"
@@ -116,8 +125,8 @@ _MUTEX_WARNING = (
 )
 
 _SPREAD_WARNING = (
-    f"{GPU_POLICY}: {SPREAD} has no effect: containers may share a card; to keep them apart write "
-    "a claim with distinctAttribute on the cards' uuid"
+    f"{GPU_POLICY}: {SPREAD} has no effect: the first card that has room is taken, also beside "
+    "other pods; to keep containers apart write a claim with distinctAttribute on the cards' uuid"
 )
 
 

@@ -148,7 +148,8 @@ def _amounts(one: Object) -> str:
 def _constraint(constraint: Object) -> str:
     names = " ".join(constraint["requests"])
     if "matchAttribute" in constraint:
-        return f"near: {names}"
+        is_uuid = constraint["matchAttribute"].endswith("/uuid")
+        return f"{'one card' if is_uuid else 'near'}: {names}"
     return f"different: {names}"
 
 

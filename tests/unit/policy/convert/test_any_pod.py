@@ -24,13 +24,12 @@ from casaba.simulation.api_server.statuses import ApiError
 from casaba.simulation.api_server.strategy import validated
 from tests.unit.policy.convert.case import Case
 from tests.unit.policy.convert.cases import CASES
-from tests.unit.policy.convert.clusters import Cluster, gpus, shares
-from tests.unit.policy.convert.pods import MIB, NOTHING, THREE_SIZES, gpu, patched, pod, sidecar
+from tests.unit.policy.convert.clusters import Cluster, gpus
+from tests.unit.policy.convert.pods import MIB, NOTHING, THREE_SIZES, gpu, patched, pod
 from tests.unit.policy.convert.test_cases import TEMPLATES, WARNING_CHARACTERS, template_object
 from tests.unit.simulation.api_objects import PODS, created
 
 SETTINGS = ConversionSettings()
-CARD_MIB = 24576
 
 texts = (
     st.text(max_size=8)
@@ -147,78 +146,6 @@ def test_updates_between_spoilt_pods(
 @given(st.dictionaries(texts, values, max_size=4))
 def test_any_json(document: Object) -> None:
     assert outcome(document, CASES[0]) == Conversion() or wants_conversion(document, SETTINGS)
-
-
-amounts = st.fixed_dictionaries(
-    {"count": st.integers(1, 3)},
-    optional={
-        "mem": st.integers(1, CARD_MIB),
-        "cores": st.integers(0, 100),
-        "priority": st.integers(0, 1),
-    },
-)
-percentages = st.fixed_dictionaries(
-    {"count": st.integers(1, 3), "percent": st.integers(1, 100)},
-    optional={"cores": st.integers(0, 100)},
-)
-asked = st.one_of(amounts, percentages)
-
-
-@st.composite
-def good_pods(draw: st.DrawFn) -> tuple[Object, dict[str, dict[str, Any]]]:
-    """A pod of containers, init containers and sidecars, and what each asks for."""
-    wanted: dict[str, dict[str, Any]] = {
-        f"{kind}-{index}": draw(asked)
-        for kind in ("app", "init", "side")
-        for index in range(draw(st.integers(0, 2)))
-    }
-    if not wanted:
-        wanted = {"app-0": draw(asked)}
-    init = {
-        name: (sidecar if name.startswith("side") else gpu)(**amount)
-        for name, amount in wanted.items()
-        if not name.startswith("app")
-    }
-    apps = [
-        {"name": name, **gpu(**amount)} for name, amount in wanted.items() if name.startswith("app")
-    ]
-    return pod(init=init, spec={"containers": apps} if apps else None), wanted
-
-
-@settings(max_examples=150, deadline=None)
-@given(good_pods())
-def test_every_container_gets_what_it_asked_for(
-    good: tuple[Object, dict[str, dict[str, Any]]],
-) -> None:
-    one, wanted = good
-    cluster = Cluster(node=gpus(*[CARD_MIB] * 20))
-    conversion = convert_pod(one, cluster.facts, SETTINGS)
-    result = cluster.place(conversion, "node")
-    assert not isinstance(result, Refused), result.why
-    given_ = shares(patched(one, conversion), result)
-    for name, amount in wanted.items():
-        devices = [device for device, _, _ in given_[name]]
-        assert len(set(devices)) == len(devices) == amount["count"]
-        least = amount.get("mem") or CARD_MIB * amount.get("percent", 100) // 100
-        assert all(mib >= least for _, mib, _ in given_[name])
-        assert all(cores >= amount.get("cores", 0) for _, _, cores in given_[name])
-
-
-@settings(max_examples=150, deadline=None)
-@given(good_pods())
-def test_a_pod_holds_the_maximum_of_containers_and_init_containers(
-    good: tuple[Object, dict[str, dict[str, Any]]],
-) -> None:
-    """Only sidecars add: no request beyond the most cards that run at one time."""
-    one, wanted = good
-    conversion = convert_pod(one, Cluster(node=gpus(*[CARD_MIB] * 20)).facts, SETTINGS)
-    (template,) = conversion.templates
-    counts = {
-        kind: [amount["count"] for name, amount in wanted.items() if name.startswith(kind)]
-        for kind in ("app", "init", "side")
-    }
-    most = max(sum(counts["app"]), *counts["init"], 0) + sum(counts["side"])
-    assert len(template.spec["spec"]["devices"]["requests"]) == most
 
 
 @settings(max_examples=200, deadline=None)

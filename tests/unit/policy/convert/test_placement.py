@@ -101,8 +101,9 @@ def test_a_larger_init_container_makes_the_pod_as_large_not_larger() -> None:
     one = pod(init={"warm": gpu(1, mem=8192)}, a=gpu(1, mem=1024), b=gpu(1, mem=2048))
     given = placed(cluster, one)
     assert given is not None
-    assert given["b"] == given["warm"] == [("hami-gpu-0", 8192, 0)]
     assert given["a"] == [("hami-gpu-0", 1024, 0)]
+    assert given["b"] == [("hami-gpu-0", 7168, 0)]
+    assert given["warm"] == given["b"] + given["a"]
 
 
 def test_a_sidecar_adds() -> None:
