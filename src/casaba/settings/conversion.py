@@ -46,9 +46,9 @@ class ConversionSettings:
     """Whether memory that no visible card has is refused; else it is admitted with a warning."""
 
     policies_as_constraints: bool = False
-    """Whether `spread`, `numa`, `topology-aware` and numa-bind, which HAMi means as a preference,
-    become constraints that keep a pod Pending while they can't hold; else a warning tells that
-    they have no effect."""
+    """Whether `spread` and `numa`, preferences in HAMi, and `topology-aware` and numa-bind, which
+    keep a pod Pending there too, become constraints: a pod stays Pending while they can't hold;
+    else a warning tells that they have no effect."""
 
     def __post_init__(self) -> None:
         if len(set(self.resources)) != len(self.resources) or not all(self.resources):

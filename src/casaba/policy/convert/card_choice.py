@@ -1,8 +1,8 @@
 """Annotations that choose cards by UUID or type, as CEL and as a question about visible cards.
 
 `nvidia.com/use-gpuuuid` and `nouse-gpuuuid` hold whole UUIDs, `use-gputype` and `nouse-gputype`
-parts of the product name in any case (HAMi's checkUUID and checkGPUtype). All of them are comma
-lists, and they hold for all containers of the pod.
+parts, in any case, of the type as HAMi registers it: `NVIDIA-` and the product name (its checkUUID
+and checkGPUtype). All of them are comma lists, and they hold for all containers of the pod.
 """
 
 import json
@@ -22,7 +22,10 @@ CHOOSING = (USE_UUID, NO_UUID, USE_TYPE, NO_TYPE)
 EXPRESSION_LIMIT_BYTES = 10_240
 """Of a CEL selector (resource/v1)."""
 ATTRIBUTE_LIMIT_BYTES = 64
-"""Of an attribute of a device: a longer entry would match none (resource/v1)."""
+"""Of an attribute of a device (resource/v1): a longer UUID, or a type that is longer by more than
+its prefix, would match none."""
+
+_TYPE_PREFIX = "nvidia-"
 
 _ATTRIBUTES = f"device.attributes[{json.dumps(DRIVER_NAME)}]"
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -41,8 +44,8 @@ class _Rule:
         """What the expression says of a card of this type; rules on UUIDs say nothing."""
         if self.annotation in (USE_UUID, NO_UUID):
             return True
-        lower = _lower(name)
-        return any(entry in lower for entry in self.entries) != self._excludes
+        registered = _TYPE_PREFIX + _lower(name)
+        return any(entry in registered for entry in self.entries) != self._excludes
 
     def expression(self) -> str:
         """Without an error also on a device that lacks the attribute."""
@@ -50,9 +53,10 @@ class _Rule:
         if self.annotation in (USE_UUID, NO_UUID):
             condition = f'"uuid" in {_ATTRIBUTES} && {_ATTRIBUTES}.uuid in {literals}'
         else:
+            registered = f"({_literal(_TYPE_PREFIX)} + {_ATTRIBUTES}.productName.lowerAscii())"
             condition = (
                 f'"productName" in {_ATTRIBUTES} && '
-                f"{literals}.exists(part, {_ATTRIBUTES}.productName.lowerAscii().contains(part))"
+                f"{literals}.exists(part, {registered}.contains(part))"
             )
         return f"!({condition})" if self._excludes else condition
 
@@ -119,7 +123,8 @@ def _rule(pod: Object, name: str) -> _Rule:
 
 def _check_entries(name: str, entries: Sequence[str]) -> None:
     for entry in entries:
-        if not entry.isprintable() or len(entry.encode()) > ATTRIBUTE_LIMIT_BYTES:
+        bare = entry.removeprefix(_TYPE_PREFIX)
+        if not entry.isprintable() or len(bare.encode()) > ATTRIBUTE_LIMIT_BYTES:
             raise PodRefused(
                 f"annotation {name}: {shown(entry)} can't be a part of a card's name, which has "
                 f"up to {ATTRIBUTE_LIMIT_BYTES} printable characters; see nvidia-smi -L"

@@ -28,6 +28,9 @@ MAX_ALTERNATIVES = 8
 MAX_CONSTRAINTS = 32
 """Of one claim (resource/v1, DeviceConstraintsMaxSize)."""
 
+MAX_TEMPLATE_BYTES = 1 << 20
+"""etcd takes 1.5 MiB (its --max-request-bytes), with what the API server adds."""
+
 TEMPLATE_PREFIX = "casaba-"
 _FORMAT = "1"
 """Changes when the same spec should come to another name."""
@@ -124,8 +127,14 @@ class ClaimWriter:
 
 
 def template_name(spec: Spec) -> str:
-    """The name of the template of this content."""
+    """The name of the template of this content. Raises PodRefused if it is too large to be kept."""
     content = _FORMAT + json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    if len(content) > MAX_TEMPLATE_BYTES:
+        raise PodRefused(
+            f"the pod's ResourceClaimTemplate would have {len(content) // 1024} KiB, and not more "
+            f"than {MAX_TEMPLATE_BYTES // 1024} are kept: name fewer UUIDs or types in annotations,"
+            " or ask for memory in MiB instead of a percentage"
+        )
     return TEMPLATE_PREFIX + hashlib.sha256(content.encode()).hexdigest()[:_NAME_DIGITS]
 
 

@@ -10,7 +10,7 @@ from casaba.policy.convert.card_requests import CardRequests, card_requests, who
 from casaba.policy.convert.claim_spec import ClaimWriter, template_name
 from casaba.policy.convert.demands import Demand, demand
 from casaba.policy.convert.facts import ClusterFacts
-from casaba.policy.convert.outlook import other_accounts, outlook
+from casaba.policy.convert.outlook import other_accounts, outlook, shared_cards
 from casaba.policy.convert.patches import (
     Operation,
     Record,
@@ -96,7 +96,7 @@ def convert_pod(pod: Object, facts: ClusterFacts, settings: ConversionSettings) 
         warnings=_readable(
             *plan.warnings,
             *(_no_card_warning(one, settings) for one in others),
-            *other_accounts(_names(record, settings), facts, settings),
+            *other_accounts(_accounts(record, demands, settings), facts, settings),
         ),
     )
 
@@ -162,6 +162,7 @@ def _claim(
         templates=(template,),
         warnings=(
             *(told for one in demands for told in one.warnings),
+            *(() if wishes.whole_cards else shared_cards(demands, settings)),
             *wishes.warnings,
             *requests.warnings,
             *writer.warnings(requests.requests),
@@ -195,11 +196,15 @@ def _record(asked: Mapping[str, Mapping[str, Amount]]) -> Record:
     }
 
 
-def _names(
-    asked: Mapping[str, Mapping[str, Amount]], settings: ConversionSettings
+def _accounts(
+    asked: Mapping[str, Mapping[str, Amount]],
+    demands: Sequence[Demand],
+    settings: ConversionSettings,
 ) -> tuple[str, ...]:
-    """The resources that some container names."""
+    """The resources that some container names; HAMi adds the number of cards where it is not."""
     named = set[str]().union(*asked.values())
+    if demands:
+        named.add(settings.count_resource)
     return tuple(name for name in settings.resources if name in named)
 
 

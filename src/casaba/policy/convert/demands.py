@@ -75,12 +75,18 @@ def _count(container: Container, asked: Mapping[str, Amount], settings: Conversi
 def _need(
     container: Container, asked: Mapping[str, Amount], settings: ConversionSettings
 ) -> CardNeed:
-    """Whole memory without a word on cores is the whole card, as in the classic webhook."""
+    """Without a word on a part of the memory or on cores all cores are meant, as for HAMi.
+
+    Its webhook decides that before it looks at the default of the memory
+    (defaultExclusiveCoreIfNeeded).
+    """
     mib, percent = _memory(container, asked, settings)
     if settings.cores_resource in asked:
         cores = _cores(container, asked[settings.cores_resource], settings.cores_resource)
+    elif percent == FULL_PERCENT or not _asks_memory(asked, settings):
+        cores = FULL_PERCENT
     else:
-        cores = FULL_PERCENT if percent == FULL_PERCENT else settings.default_cores_percent
+        cores = settings.default_cores_percent
     return CardNeed(memory_mib=mib, memory_percent=percent, cores_percent=cores)
 
 
@@ -171,12 +177,16 @@ def _warnings(
     )
 
 
+def _asks_memory(asked: Mapping[str, Amount], settings: ConversionSettings) -> bool:
+    """Zero is as good as not asked."""
+    names = (settings.memory_resource, settings.percentage_resource)
+    return any(name in asked and asked[name].value for name in names)
+
+
 def _names_memory(asked: Mapping[str, Amount], settings: ConversionSettings) -> bool:
     """Whether the memory was chosen, or all cores were asked for and the whole card is meant."""
-    names = (settings.memory_resource, settings.percentage_resource)
-    chosen = any(name in asked and asked[name].value for name in names)
     return bool(
-        chosen
+        _asks_memory(asked, settings)
         or settings.default_memory_mib
         or asked[settings.cores_resource].value == FULL_PERCENT
     )

@@ -6,8 +6,10 @@ from casaba.model.quantity import MIB
 from casaba.policy.convert.card_choice import CardChoice
 from casaba.policy.convert.demands import Demand
 from casaba.policy.convert.facts import ClusterFacts, VisibleCards
+from casaba.policy.convert.needs import FULL_PERCENT
 from casaba.policy.convert.pods import described
 from casaba.policy.convert.refusals import PodRefused, warning
+from casaba.policy.convert.scheduling_wishes import GPU_POLICY, MUTEX
 from casaba.settings.conversion import ConversionSettings
 from casaba.settings.host_paths import DRIVER_NAME
 
@@ -53,6 +55,19 @@ def _shortages(
                 f"{described(demand.container)}: {demand.count} cards, but the most that a node "
                 f"has of them is {most}: the pod is Pending until a node with more joins"
             )
+
+
+def shared_cards(demands: Iterable[Demand], settings: ConversionSettings) -> tuple[str, ...]:
+    """Warnings about all cores of a part of a card: that is a card of its own for HAMi only."""
+    return tuple(
+        warning(
+            f"{described(one.container)}: all cores and a part of the memory: others may have the "
+            f"rest; for a card of its own leave out {settings.memory_resource} or set "
+            f"{GPU_POLICY}: {MUTEX}"
+        )
+        for one in demands
+        if one.need.cores_percent == FULL_PERCENT and not one.need.is_all_memory
+    )
 
 
 def other_accounts(

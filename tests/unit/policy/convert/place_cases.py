@@ -1,5 +1,7 @@
 """Pods by where they may run and what else is in them: init containers, cards, clusters."""
 
+from dataclasses import replace
+
 from casaba.settings.conversion import ConversionSettings
 from tests.unit.policy.convert.case import (
     GPU_POLICY,
@@ -21,13 +23,20 @@ from tests.unit.policy.convert.pods import (
     NOTHING,
     PLAIN,
     THREE_SIZES,
+    cards,
     facts,
     gpu,
     pod,
     sidecar,
 )
 
-EXCLUSIVE = ()
+MANY_SIZES = facts(
+    *(
+        replace(card, uuid=f"GPU-{n:036}")
+        for n, card in enumerate(cards(*(n * 1024 for n in (8, 10, 12, 16, 24, 32, 48, 80))))
+    )
+)
+EXCLUSIVE = ("all cores and a part of the memory: others may have the rest",)
 
 CAPS = (
     case("an app without a cap gets none", pod(init={"warm": gpu(1, mem=2000, cores=10)},
@@ -41,7 +50,7 @@ CAPS = (
          main=gpu(1, mem=2048, cores=10)), "main: 2Gi/30", uses={"warm": "main"},
          warnings=("container main is capped at 30 cores, because init container warm needs",)),
     case("all cores are no cap", pod(init={"warm": gpu(1, mem=1024, cores=100)},
-         main=gpu(1, mem=2048)), "main: 2Gi/0", uses={"warm": "main"}),
+         main=gpu(1, mem=2048)), "main: 2Gi/0", uses={"warm": "main"}, warnings=EXCLUSIVE),
     case("no cap beside all cores", pod(init={"warm": gpu(1, mem=1024)},
          main=gpu(1, mem=2048, cores=100)), "main: 2Gi/100", uses={"warm": "main"},
          warnings=EXCLUSIVE),
@@ -56,7 +65,7 @@ CAPS = (
          uses={"warm": "b"}),
     case("caps of several containers add up", pod(init={"warm": gpu(1, mem=512, cores=100)},
          a=gpu(1, mem=1024, cores=50), b=gpu(1, mem=1024, cores=50)), "a: 1Gi/50", "b: 1Gi/50",
-         "one card: a b", uses={"warm": "a b"}, warnings=("have to be on one card",)),
+         "one card: a b", uses={"warm": "a b"}, warnings=(*EXCLUSIVE, "have to be on one card")),
     case("what is missing to a cap", pod(init={"warm": gpu(1, mem=512, cores=80)},
          a=gpu(1, mem=1024, cores=30), b=gpu(1, mem=1024, cores=20)), "a: 1Gi/60", "b: 1Gi/20",
          "one card: a b", uses={"warm": "a b"},
@@ -188,6 +197,17 @@ CHOICES = (
     case("by type", pod(main=HALF, annotations={TYPE: "A10"}), "main: 10Gi/50 where 1"),
     case("by a part of the type in lower case", pod(main=HALF, annotations={TYPE: "nvidia a10"}),
          "main: 10Gi/50 where 1"),
+    case("by the type as HAMi registers it", pod(main=HALF, annotations={
+         TYPE: "NVIDIA-NVIDIA A10"}), "main: 10Gi/50 where 1"),
+    case("not by the type as HAMi registers it", pod(main=HALF, annotations={
+         NO_TYPE: "NVIDIA-nvidia a10"}), "main: 10Gi/50 where 1",
+         warnings=("no visible card is allowed by nvidia.com/nouse-gputype",)),
+    case("by as many types as a claim takes", pod(main=HALF, annotations={
+         TYPE: ",".join(["NVIDIA-NVIDIA A10", *(f"{n:064}" for n in range(140))])}),
+         "main: 10Gi/50 where 1"),
+    case("by as many short types as a claim takes", pod(main=HALF, annotations={
+         TYPE: ",".join(["A10", *(f"{n:x}" for n in range(256, 1500))])}),
+         "main: 10Gi/50 where 1"),
     case("by several types", pod(main=HALF, annotations={TYPE: "A100, A10,"}),
          "main: 10Gi/50 where 1"),
     case("not by type", pod(main=HALF, annotations={NO_TYPE: "T4"}), "main: 10Gi/50 where 1"),
@@ -260,6 +280,8 @@ PLACEMENT = (
          GPU_POLICY: "spread"}), "a: 1Gi/0", "b: 1Gi/0", "different: a b", settings=STRICT),
     case("mutex", pod(main=gpu(1, mem=10240, cores=50), annotations={GPU_POLICY: "mutex"}),
          "main: all/50 where 1", warnings=("mutex: the pod gets cards that nobody uses",)),
+    case("mutex of all cores", pod(main=gpu(1, mem=1024, cores=100), annotations={
+         GPU_POLICY: "mutex"}), "main: all/all where 1", warnings=("mutex: the pod gets cards",)),
     case("mutex of a percentage", pod(main=gpu(1, percent=20), annotations={GPU_POLICY: "mutex"}),
          "main: all/0", warnings=("mutex: the pod gets cards that nobody uses",)),
     case("topology of one card means nothing", pod(main=HALF, annotations={
@@ -323,6 +345,12 @@ CLUSTER = (
     case("HAMi's own quota", pod(main=HALF), "main: 10Gi/50",
          facts=facts(*A10S, quotas=("limits.nvidia.com/gpumem",)),
          warnings=("quota on limits.nvidia.com/gpumem does not count this pod",)),
+    case("HAMi's quota on cards, which it adds", pod(main=gpu(mem=1024)), "main: 1Gi/0",
+         facts=facts(*A10S, quotas=("requests.nvidia.com/gpu",)),
+         warnings=("quota on requests.nvidia.com/gpu does not count this pod",)),
+    case("a quota on cards, and no card asked for", pod(main=gpu(priority=1)),
+         facts=facts(*A10S, quotas=("requests.nvidia.com/gpu",)),
+         warnings=("nvidia.com/priority asks for no card",)),
     case("a quota on what is not asked for", pod(main=gpu(1)), "main: all/all",
          facts=facts(*A10S, quotas=("limits.nvidia.com/gpumem",))),
     case("a class that claims the same resource", pod(main=HALF), "main: 10Gi/50",
@@ -364,5 +392,8 @@ PODS = (
         {"name": "debug", **HALF}]}), "ephemeral container debug: it can't have resources"),
     refused("a name that is no label", pod(main=PLAIN, spec={"containers": [
         {"name": "Main", **HALF}]}), 'spec/containers/0: name "Main" is no DNS label'),
+    refused("a template that nobody keeps", pod(annotations={UUID: ",".join(
+        f"GPU-{n:036}" for n in range(220))}, **{f"c{n}": gpu(1, percent=50) for n in range(32)}),  # type: ignore[arg-type]
+        "and not more than 1024 are kept: name fewer UUIDs", facts=MANY_SIZES),
     refused("no name", pod(main=PLAIN, spec={"containers": [HALF]}), 'name "" is no DNS label'),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from casaba.policy.convert import convert_pod
 from casaba.settings.conversion import ConversionSettings
 from casaba.simulation.api_server.requests import Object
 from tests.unit.policy.convert.clusters import Cluster, gpus, odd_slice, shares
-from tests.unit.policy.convert.pods import A10_MIB, A100_MIB, gpu, patched, pod, sidecar
+from tests.unit.policy.convert.pods import A10_MIB, A100_MIB, T4_MIB, gpu, patched, pod, sidecar
 
 NODE = "edge-1"
 TYPE, NO_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
@@ -168,6 +168,25 @@ def test_types_match_in_part_and_whatever_the_case() -> None:
         for annotation, nodes in ((TYPE, wanted), (NO_TYPE, {"a10", "a100"} - wanted)):
             one = pod(main=gpu(1, mem=1), annotations={annotation: text})
             found = {node for node in ("a10", "a100") if placed(cluster, one, node) is not None}
+            assert found == nodes, (annotation, text)
+            conversion = convert_pod(one, cluster.facts, ConversionSettings())
+            assert any("is allowed by" in told for told in conversion.warnings) == (not nodes)
+
+
+def test_types_match_as_hami_registers_them() -> None:
+    cluster = Cluster(t4=gpus(T4_MIB, product="Tesla T4"), a40=gpus(A10_MIB, product="NVIDIA A40"))
+    for text, wanted in (
+        ("NVIDIA-Tesla T4", {"t4"}),
+        ("nvidia-tesla", {"t4"}),
+        ("NVIDIA-NVIDIA A40", {"a40"}),
+        ("Tesla", {"t4"}),
+        ("NVIDIA", {"t4", "a40"}),
+        ("NVIDIA-A40", set()),
+        (f"NVIDIA-{'x' * 64}", set()),
+    ):
+        for annotation, nodes in ((TYPE, wanted), (NO_TYPE, {"t4", "a40"} - wanted)):
+            one = pod(main=gpu(1, mem=1), annotations={annotation: text})
+            found = {node for node in ("t4", "a40") if placed(cluster, one, node) is not None}
             assert found == nodes, (annotation, text)
             conversion = convert_pod(one, cluster.facts, ConversionSettings())
             assert any("is allowed by" in told for told in conversion.warnings) == (not nodes)
