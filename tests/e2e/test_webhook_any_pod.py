@@ -20,7 +20,8 @@ from tests.e2e.plain_api import JSON, MERGE, STRATEGIC_MERGE, Reply
 from tests.e2e.webhook_site import WebhookSite, webhook_site
 from tests.unit.policy.convert.case import Case
 from tests.unit.policy.convert.pods import PLAIN, gpu, pod, uses
-from tests.unit.policy.convert.test_any_pod import good_pods, spoilt_pods
+from tests.unit.policy.convert.test_any_init import Asked, pod_of, several_cards
+from tests.unit.policy.convert.test_any_pod import spoilt_pods
 
 PODS_NAMESPACE = "webhook-any-pod"
 SETTINGS = ConversionSettings()
@@ -57,15 +58,12 @@ def test_any_pod_is_stored_or_refused(site: WebhookSite, spoilt: tuple[Object, C
 
 
 @settings(max_examples=50, deadline=None)
-@given(good_pods())
-def test_any_good_pod_is_stored(
-    site: WebhookSite, good: tuple[Object, dict[str, dict[str, Any]]]
-) -> None:
-    document, wanted = good
-    reply = site.create_pod(document, dry_run=True)
+@given(several_cards)
+def test_any_good_pod_is_stored(site: WebhookSite, wanted: list[Asked]) -> None:
+    reply = site.create_pod(pod_of(wanted), dry_run=True)
     check_answer(reply)
     assert reply.status == 201, reply
-    assert set(uses(reply.body)) == set(wanted)
+    assert set(uses(reply.body)) == {one.name for one in wanted}
 
 
 @pytest.fixture

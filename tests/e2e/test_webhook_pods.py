@@ -13,6 +13,7 @@ import pytest
 from casaba.settings.conversion import ConversionSettings
 from casaba.simulation.api_server.requests import copied
 from tests.cluster.bed import Bed
+from tests.cluster.images import SAMPLE
 from tests.cluster.waiting import wait_until
 from tests.e2e.held_pods import (
     DENIED,
@@ -146,6 +147,37 @@ def test_a_pod_that_is_made_anew_under_its_name_gets_its_claim_again(site: Webho
     second = stored_pod(site, "again-0")
     assert uses(second) == {"main": "main"}
     assert template_of(second) == template_of(first)
+
+
+def test_an_init_container_has_the_shares_of_two_containers_on_one_card(
+    site: WebhookSite,
+) -> None:
+    """It allocates as much as both have; the card is chosen by the type as HAMi registers it."""
+    half = gpu(1, mem=10240, image=SAMPLE, command=["sleep", "1000000"])
+    takes_all = ["alloc_until_refused", "--chunk-mib=512"]
+    one = pod(
+        init={"warm": gpu(1, mem=20480, image=SAMPLE, command=takes_all)},
+        annotations={"nvidia.com/use-gputype": "NVIDIA-NVIDIA A10"},
+        spec={"terminationGracePeriodSeconds": 1},
+        a=half,
+        b=half,
+    )
+    said = applied(site, one)
+    try:
+        wait_until(
+            "the containers run after the init container",
+            lambda: stored_pod(site, "pod").get("status", {}).get("phase") == "Running",
+            WITHIN_S,
+            explain=lambda: said + kubectl(site, "describe", "pod", "pod").stdout,
+        )
+        assert uses(stored_pod(site, "pod")) == {"a": "a", "b": "b", "warm": "a b"}
+        taken = kubectl(site, "logs", "pod", "--container=warm").stdout.splitlines()
+        assert taken[-2:] == [
+            "20480 MiB allocated",
+            "20992 MiB refused: CUDA_ERROR_OUT_OF_MEMORY",
+        ]
+    finally:
+        kubectl(site, "delete", "pod", "pod", "--ignore-not-found")
 
 
 def test_a_namespace_with_too_many_templates_hears_it_at_the_pod(site: WebhookSite) -> None:
