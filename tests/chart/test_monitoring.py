@@ -204,11 +204,3 @@ def test_the_chart_passes_them_on_word_for_word() -> None:
     for path in DASHBOARDS:
         config = chart.one("ConfigMap", f"casaba-dashboard-{path.stem}")
         assert config["data"] == {path.name: path.read_text()}
-
-
-def test_a_controller_that_tells_nothing_is_not_watched() -> None:
-    chart = rendered("monitor.prometheusRule.enabled=true", "monitor.enabled=false")
-    assert chart.one("PrometheusRule", "casaba")["spec"] == {"groups": groups(ALERTS)}
-    text = ALERTS.read_text().split("groups:")[1]
-    assert "casaba_claims" not in text
-    assert "casaba_controller" not in text

@@ -41,6 +41,7 @@ MATRIX: dict[str, tuple[str, ...]] = {
     "busy": (
         'global.imagePullSecrets=[{"name":"pull"}]',
         'drivers.nvidia.daemonSet.affinity={"nodeAffinity":{}}',
+        'drivers.nvidia.daemonSet.nodeSelector={"pool":"x"}',
         'webhook.tolerations=[{"operator":"Exists"}]',
         'controller.nodeSelector={"a":"b"}',
         'networkPolicy.metricsFrom=[{"namespaceSelector":{}}]',

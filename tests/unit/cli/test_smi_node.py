@@ -17,7 +17,8 @@ from casaba.model.gpu import Gpu
 from casaba.model.node_use import NodeUse
 from casaba.model.slice_use import SliceUse
 from casaba.wire.node_report import NodeReport
-from tests.unit.policy.test_usage_metrics import budget, joined, pod_of, process
+from tests.unit.policy.test_usage_metrics import joined, pod_of
+from tests.unit.policy.usages import budget, process
 from tests.unit.values import A10
 
 POD = "a-rather-long-pod-name-7f8d9c-x2x4z"
