@@ -69,6 +69,7 @@ async def test_a_device_plugin_that_is_there_first_leaves_no_moment_with_cards(
         await offer_by_device_plugin(live, 1)
         async with agent(live):
             await live.until_devices([])
+            await live.until_said("slice.published")
             assert [line["devices"] for line in live.said("slice.published")] == [0]
 
 
