@@ -157,6 +157,7 @@ def _claim(
     writer = ClaimWriter(choice, cards, settings)
     template_spec = writer.spec(requests, wishes)
     template = TemplateWanted(name=template_name(template_spec), spec=template_spec)
+    needs = [request.need for request in requests.requests]
     return Conversion(
         patch=_patch(pod, requests, template.name, settings),
         templates=(template,),
@@ -166,7 +167,7 @@ def _claim(
             *wishes.warnings,
             *requests.warnings,
             *writer.warnings(requests.requests),
-            *outlook(demands, choice, cards, facts, settings),
+            *outlook(demands, needs, choice, cards, facts, settings),
         ),
     )
 

@@ -57,7 +57,7 @@ def _of_cap(init: Demand, slots: Sequence[Slot], cards: PodCards) -> Iterator[st
 def _of_growth(slot: Slot, inits: Iterable[Use], cards: PodCards) -> Iterator[str]:
     """What a container has more than it asks for, in the end."""
     need, more = cards.need(slot), []
-    if need.memory != slot.need.memory and not slot.need.is_all_memory:
+    if need.memory != slot.need.memory:
         more.append(f"may use {need.memory}")
     if need.cores_percent != slot.need.cores_percent:
         capped = is_capped(need, slot.owner)

@@ -67,6 +67,8 @@ class CardNeed:
     @property
     def memory(self) -> str:
         """The memory, for a message."""
+        if self.is_all_memory:
+            return "all memory of the card"
         amounts = [f"{self.memory_mib} MiB"] if self.memory_mib else []
         if self.memory_percent:
             amounts.append(f"{self.memory_percent} % of memory")

@@ -6,7 +6,7 @@ from casaba.model.quantity import MIB
 from casaba.policy.convert.card_choice import CardChoice
 from casaba.policy.convert.demands import Demand
 from casaba.policy.convert.facts import ClusterFacts, VisibleCards
-from casaba.policy.convert.needs import FULL_PERCENT
+from casaba.policy.convert.needs import FULL_PERCENT, CardNeed
 from casaba.policy.convert.pods import described
 from casaba.policy.convert.refusals import PodRefused, warning
 from casaba.policy.convert.scheduling_wishes import GPU_POLICY, MUTEX
@@ -18,12 +18,13 @@ _QUOTA_PREFIXES = ("requests.", "limits.", "")
 
 def outlook(
     demands: Sequence[Demand],
+    needs: Sequence[CardNeed],
     choice: CardChoice,
     cards: VisibleCards,
     facts: ClusterFacts,
     settings: ConversionSettings,
 ) -> tuple[str, ...]:
-    """Warnings about cards that are not there now.
+    """Warnings about cards that are not there now; `needs` are those of the requests.
 
     Nodes join late, and a kubelet that starts takes its slices away for a while, so such a pod is
     admitted. Raises PodRefused for memory that no visible card has, if the settings say so.
@@ -33,7 +34,7 @@ def outlook(
     elif not cards:
         told = [f"no visible card is allowed by {choice}: the pod is Pending until one joins"]
     else:
-        told = list(_shortages(demands, cards, settings))
+        told = list(_shortages(demands, cards, settings)) or list(_overload(needs, cards))
     return tuple(dict.fromkeys(warning(text) for text in told))
 
 
@@ -55,6 +56,24 @@ def _shortages(
                 f"{described(demand.container)}: {demand.count} cards, but the most that a node "
                 f"has of them is {most}: the pod is Pending until a node with more joins"
             )
+
+
+def _overload(needs: Sequence[CardNeed], cards: VisibleCards) -> Iterator[str]:
+    """What all together need of the cards of one node, as far as it is no percentage."""
+    most = cards.most_on_one_node(0)
+    mib = sum([need.memory_mib for need in needs])
+    if mib * MIB > most * cards.largest_bytes and not any(need.memory_percent for need in needs):
+        yield (
+            f"at one time the pod needs {mib} MiB, more than the cards of a node have "
+            f"({most} of up to {cards.largest_bytes // MIB} MiB): it is Pending until one with "
+            "more joins"
+        )
+    cores = sum([need.cores_percent for need in needs])
+    if cores > most * FULL_PERCENT:
+        yield (
+            f"at one time the pod needs {cores} cores, and a node has up to {most} cards of "
+            f"{FULL_PERCENT}: it is Pending until one with more joins"
+        )
 
 
 def shared_cards(demands: Iterable[Demand], settings: ConversionSettings) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from tests.unit.policy.convert.case import (
     refused,
 )
 from tests.unit.policy.convert.pods import (
+    A10_MIB,
     A10S,
     NOTHING,
     PLAIN,
@@ -111,12 +112,12 @@ TOGETHER = (
     case("init on the whole card of two containers", pod(init={"warm": gpu(1)},
          a=gpu(1, mem=10240), b=gpu(1, mem=10240)), "a: 23028mi 12788Mi/0 where 1", "b: 10Gi/0",
          "one card: a b", uses={"warm": "a b"},
-         warnings=("container a may use 10240 MiB or 100 % of memory less 10240 MiB, because",
+         warnings=("container a may use 10240 MiB or all memory of the card less 10240 MiB",
                    "have to be on one card")),
     case("init on the whole card while none is visible", pod(init={"warm": gpu(1)},
          a=gpu(1, mem=10240), b=gpu(1, mem=10240)), "a: all/0 where 1", "b: 10Gi/0",
          uses={"warm": "a"}, facts=NOTHING,
-         warnings=("container a may use 10240 MiB or 100 % of memory", "no card is visible now")),
+         warnings=("container a may use all memory of the card", "no card is visible now")),
     case("a part of each size of card", pod(init={"warm": gpu(1, percent=80)},
          a=gpu(1, percent=50), b=gpu(1, mem=4096)),
          "a: 15360mi 8Gi/0 where 1 | 23028mi 14326Mi/0 where 1 | 81920mi 60Gi/0 where 1",
@@ -146,10 +147,10 @@ INIT = (
          warnings=("container main may use 12288 MiB, because init container warm",)),
     case("init wants the whole card", pod(init={"warm": gpu(1)}, main=gpu(1, mem=4096)),
          "main: all/0 where 1", uses={"warm": "main"},
-         warnings=("container main may use 4096 MiB or 100 % of memory, because",)),
+         warnings=("container main may use all memory of the card, because",)),
     case("init wants the whole card of a container with a cap", pod(init={"warm": gpu(1)},
          main=gpu(1, mem=4096, cores=20)), "main: all/all where 1", uses={"warm": "main"},
-         warnings=("may use 4096 MiB or 100 % of memory and has 100 cores, because",)),
+         warnings=("may use all memory of the card and has 100 cores, because",)),
     case("init in a whole card", pod(init={"warm": gpu(1, mem=4096)}, main=gpu(1)),
          "main: all/all where 1", uses={"warm": "main"}),
     case("init takes the container that fits", pod(init={"warm": gpu(1, mem=4096)},
@@ -293,6 +294,10 @@ PLACEMENT = (
          GPU_POLICY: "topology-aware"}), "main-0: all/all", "main-1: all/all",
          "different: main-0 main-1", "near: main-0 main-1", uses={"main": "main-0 main-1"},
          settings=STRICT),
+    refused("more rules on cards than a claim takes", pod(init={"warm": gpu(2, mem=2)},
+            annotations={GPU_POLICY: "topology-aware"}, **{
+            f"c{n}": gpu(2, mem=1) for n in range(16)}),  # type: ignore[arg-type]
+            "need 34 rules on which cards are different", settings=STRICT),
     case("numa in a list", pod(main=gpu(2), annotations={GPU_POLICY: "binpack, numa"}),
          "main-0: all/all", "main-1: all/all", "different: main-0 main-1",
          uses={"main": "main-0 main-1"}, warnings=("gpu-scheduler-policy: numa has no effect",)),
@@ -338,6 +343,13 @@ CLUSTER = (
     case("more memory than the allowed cards", pod(main=gpu(1, mem=40000), annotations={
          TYPE: "A10", NO_TYPE: "A100"}), "main: 40000Mi/0 where 2", facts=THREE_SIZES,
          warnings=("more than the largest visible card",)),
+    case("more at one time than a node has", pod(init={"proxy": sidecar(1, mem=23028),
+         "warm": gpu(1, mem=23028)}, main=gpu(1, mem=1024)), "main: 23028Mi/0",
+         "proxy: 23028Mi/0", uses={"warm": "main"}, facts=facts(*cards(A10_MIB)),
+         warnings=("container main may use 23028 MiB", "at one time the pod needs 46056 MiB")),
+    case("more cores at one time than a node has", pod(**{
+         f"c{n}": gpu(1, mem=1, cores=70) for n in range(3)}), *(  # type: ignore[arg-type]
+         f"c{n}: 1Mi/70" for n in range(3)), warnings=("at one time the pod needs 210 cores",)),
     case("all memory of the largest", pod(main=gpu(1, mem=23028)), "main: 23028Mi/0"),
     case("a quota on what is taken away", pod(main=HALF), "main: 10Gi/50",
          facts=facts(*A10S, quotas=("requests.nvidia.com/gpu", "requests.cpu")),
