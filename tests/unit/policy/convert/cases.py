@@ -11,7 +11,8 @@ from tests.unit.policy.convert.amount_cases import (
     PARAMETERS,
     PERCENTAGES,
 )
-from tests.unit.policy.convert.place_cases import CHOICES, CLUSTER, INIT, PLACEMENT, PODS
+from tests.unit.policy.convert.init_cases import INIT
+from tests.unit.policy.convert.place_cases import CHOICES, CLUSTER, PLACEMENT, PODS
 
 CASES = (
     *AMOUNTS,
