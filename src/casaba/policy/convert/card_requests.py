@@ -51,7 +51,7 @@ def card_requests(
     depends_on_card = any(demand.need.memory_percent for demand in demands)
     known = tuple(sizes) if depends_on_card or not sizes else (max(sizes),)
     cards = _given_out(demands, PodCards(known, may_join=may_join))
-    if not cards.shared:
+    if not cards.joined:
         return _written(cards)
     alone = _given_out(demands, PodCards(known, may_join=False))
     helps = cards.all_fit and len(cards.slots) <= len(alone.slots)

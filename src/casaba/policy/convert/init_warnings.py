@@ -33,24 +33,27 @@ def _of_use(use: Use, cards: PodCards) -> Iterator[str]:
                     f"{described(init.container)} has the priority and core policy of "
                     f"{described(owner.container)}, whose card it uses"
                 )
-        if all(slot.owner is not init for slot in slots):
-            yield from _of_cap(init, slots, cards)
+        yield from _of_cap(init, slots, cards)
 
 
 def _of_cap(init: Demand, slots: Sequence[Slot], cards: PodCards) -> Iterator[str]:
     """One without a cap makes that all of them are none; else caps add up."""
     free = [slot for slot in slots if not is_capped(cards.need(slot), slot.owner)]
     cores = sum([cards.need(slot).cores_percent for slot in slots])
-    owner = described((free or slots)[0].owner.container)
-    if is_capped(init.need, init) and free:
+    whose = [it.owner.container for it in free or slots if it.owner is not init]
+    is_free = bool(free) or cores >= FULL_PERCENT
+    if is_capped(init.need, init) and is_free:
+        card = (
+            f"the card of {described(whose[0])}" if whose else "a card with other init containers"
+        )
         yield (
             f"{described(init.container)} is not capped at {init.need.cores_percent} cores: it "
-            f"uses the card of {owner}, which has no cap"
+            f"uses {card}{', which has no cap' if free else ''}"
         )
-    if not is_capped(init.need, init) and not free and cores < FULL_PERCENT:
+    if not is_capped(init.need, init) and whose and not is_free:
         yield (
-            f"{described(init.container)} is capped at {cores} cores, as {owner}, whose card it "
-            f"uses"
+            f"{described(init.container)} is capped at {cores} cores, as {described(whose[0])}, "
+            "whose card it uses"
         )
 
 
@@ -86,11 +89,11 @@ def _of_one_card(slots: Sequence[Slot], inits: Iterable[Use]) -> str:
 
 
 def _need(demands: Sequence[Demand]) -> str:
-    return "needs" if len(demands) == 1 else "need"
+    return "needs" if len(demands) < 2 else "need"
 
 
 def _names(demands: Sequence[Demand]) -> str:
     names = list(dict.fromkeys(described(one.container) for one in demands))
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    *first, last = [*names[:_NAMED], *more]
+    *first, last = [*names[:_NAMED], *more] or ["an init container"]
     return f"{', '.join(first)} and {last}" if first else last

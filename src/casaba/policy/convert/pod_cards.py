@@ -53,7 +53,7 @@ class PodCards:
             self._use(init, known)
             return
         slots = [card.open_to(init)[0].number for card in self._best(init)]
-        while self._may_join and (joined := self._joined(slots, init)):
+        while self._may_join and (joined := self._with_another(slots, init)):
             self._put(joined)
         while len(slots) < init.count:
             slots.append(self._new_slot(init))
@@ -77,9 +77,14 @@ class PodCards:
         return tuple(dict.fromkeys(self._cards[slot.number] for slot in together))
 
     @property
+    def joined(self) -> tuple[OneCard, ...]:
+        """Those with several slots; what was added later may have made one of them enough."""
+        return tuple([card for card in self._distinct() if len(card.slots) > 1])
+
+    @property
     def all_fit(self) -> bool:
         """Whether there are cards for what was joined, also after what was added later."""
-        return all(self._fits(card) for card in self.shared)
+        return all(self._fits(card) for card in self.joined)
 
     @property
     def apart(self) -> tuple[tuple[int, ...], ...]:
@@ -121,7 +126,7 @@ class PodCards:
         differs = all(is_capped(it.need, it.owner) for it in slots) != is_capped(init.need, init)
         return (lack.memory_mib > 0, differs, lack.cores_percent > 0, *lack)
 
-    def _joined(self, slots: Sequence[int], init: Demand) -> OneCard | None:
+    def _with_another(self, slots: Sequence[int], init: Demand) -> OneCard | None:
         """One of these cards, on which something is missing, with the one that helps it best."""
         chosen = [self._cards[slot] for slot in slots]
         others = [it for it in self._distinct() if it not in chosen and it.open_to(init)]

@@ -50,6 +50,22 @@ CAPS = (
 )  # fmt: skip
 
 TOGETHER = (
+    case("caps that together are none", pod(init={"one": gpu(1, mem=4096, cores=10),
+         "two": gpu(1)}, a=gpu(1, mem=2048, cores=10), b=gpu(1, mem=2048, cores=10)),
+         "a: 23028mi 20980Mi/90 where 1", "b: 2Gi/10", "one card: a b",
+         uses={"one": "a b", "two": "a b"},
+         warnings=("init container one is not capped at 10 cores: it uses the card of container a",
+                   "container a may use 2048 MiB or all memory of the card less 2048 MiB and is",
+                   "have to be on one card")),
+    case("several that would not fit after a later init container", pod(init={
+         "one": gpu(3, percent=1), "first": sidecar(2, mem=1), "two": gpu(2),
+         "second": sidecar(2, mem=1)}), "first-0: 23028mi 230Mi/0 where 1",
+         "first-1: 23028mi 230Mi/0 where 1", "second-0: all/0 where 1", "second-1: all/0 where 1",
+         "different: second-0 second-1", "different: first-0 first-1 second-0",
+         uses={"one": "first-0 first-1 second-0", "first": "first-0 first-1",
+               "two": "second-0 second-1", "second": "second-0 second-1"},
+         warnings=("sidecar first may use 1 MiB or 1 % of memory", "init container one and init",
+                   "sidecar second may use all memory of the card", "3 cards, but the most")),
     case("init as large as two containers", pod(init={"warm": gpu(1, mem=20480)},
          a=gpu(1, mem=10240), b=gpu(1, mem=10240)), "a: 10Gi/0", "b: 10Gi/0", "one card: a b",
          uses={"warm": "a b"},
