@@ -59,6 +59,7 @@ def series_of_controller(settings: AllocationMetricsSettings) -> Series:
     cluster: Any = SimpleNamespace(
         slices=no_objects,
         claims=no_objects,
+        pods=no_objects,
         quotas=lambda: (),
         pod=lambda namespace, name: None,
         missing=lambda: None,

@@ -105,7 +105,7 @@ def is_the_default(told: str, default: object) -> bool:
     if default is None or isinstance(default, bool) or default == []:
         return not told or f"`{default}`" not in told
     (value,) = names(told) or [""]
-    if value == str(default):
+    if value == str(default) or (value,) == default:
         return True
     try:
         return parse(value) == parse(str(default))

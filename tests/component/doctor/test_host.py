@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from casaba.errors import HostError
-from casaba.policy.diagnosis import Finding, Unseen
+from casaba.policy.diagnosis import Finding, Unanswered, Unseen
 from casaba.services.doctor.containerd import cdi_enabled
 from casaba.services.doctor.host import examine_host
 from casaba.services.doctor.host_files import look_at_room
@@ -162,7 +162,7 @@ async def test_one_that_hangs_is_left_alone() -> None:
         found = await seen(aside(lambda: release.wait()), 0.05)
     finally:
         release.set()
-    assert found == Unseen("no answer within 0.05 s")
+    assert found == Unanswered("no answer within 0.05 s")
 
 
 async def test_whatever_is_raised_is_a_reason() -> None:
