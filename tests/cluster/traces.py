@@ -11,6 +11,7 @@ from typing import Any
 from tests.cluster import cgroups
 from tests.cluster.bed import Bed
 from tests.cluster.node import Node
+from tests.cluster.trees import is_empty, tree
 
 # Kinds that live of their own: what happened, how the control plane does.
 _RESTLESS = ("events", "events.events.k8s.io", "componentstatuses")
@@ -94,7 +95,7 @@ def files(node: Node) -> Iterator[str]:
     """Every file and folder of a node that is not the runtime's or the kubelet's own."""
     for folder in _FOLDERS:
         outside = node.path(folder)
-        for path in sorted(outside.rglob("*")):
+        for path in tree(outside):
             inside = f"{folder}/{path.relative_to(outside)}"
             if not _is_of_others(inside) and not _is_shared_and_empty(inside, path):
                 yield f"{node.name}: {inside}"
@@ -105,7 +106,7 @@ def _is_of_others(inside: str) -> bool:
 
 
 def _is_shared_and_empty(inside: str, path: Path) -> bool:
-    return inside in _SHARED and not any(path.iterdir())
+    return inside in _SHARED and is_empty(path)
 
 
 def _mounts(node: Node) -> Iterator[str]:

@@ -162,7 +162,7 @@ def wanted(bed: Bed) -> BedSettings:
 
 def _traces(bed: Bed) -> dict[str, set[str]]:
     """What the machine holds of mounts, namespaces and cgroups, but for what is `bed`'s."""
-    groups = (str(path) for mount in cgroups.hierarchies() for path in mount.rglob("*/"))
+    groups = (place for mount in cgroups.hierarchies() for place, _, _ in os.walk(mount))
     namespaces = Path("/run/netns")
     found = {
         "mounts": set(Path("/proc/self/mounts").read_text().splitlines()),
