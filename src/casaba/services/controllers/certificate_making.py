@@ -1,6 +1,6 @@
 """X.509 certificates as bytes: made, read, compared. No I/O but the system's random numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -156,6 +156,12 @@ def read_bundle(pem: bytes) -> dict[Fingerprint, bytes]:
     if rest.strip():
         found[UNREADABLE] = b""
     return found
+
+
+def extended_bundle(pem: bytes, wanted: Mapping[Fingerprint, bytes]) -> bytes:
+    """What a bundle holds, and what it must hold, without what is no certificate."""
+    together = read_bundle(pem) | dict(wanted)
+    return b"".join(one for name, one in together.items() if name != UNREADABLE)
 
 
 def fingerprint(certificate: x509.Certificate) -> Fingerprint:

@@ -25,6 +25,9 @@ from casaba.services.controllers.certificate_making import read_bundle
 
 log = logging.getLogger(__name__)
 
+AUTHORITY_CERTIFICATE = "ca.crt"
+"""Key of a Secret: who signed the certificate in it, PEM."""
+
 _OWNER = {"app.kubernetes.io/managed-by": "casaba-controller"}
 _TLS = "kubernetes.io/tls"
 _OPAQUE = "Opaque"

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 
 from cryptography import x509
 
-from casaba.aiokit import Backoff
-from casaba.kube import About, Conflict, EventRecorder, KubeClient, KubeError
+from casaba.kube import About, Conflict, EventRecorder, KubeClient
 from casaba.policy.certificates import (
     CertificateState,
     CertificateTimes,
@@ -25,11 +24,11 @@ from casaba.policy.certificates import (
     next_step,
 )
 from casaba.services.controllers.certificate_making import (
-    UNREADABLE,
     VALID_FROM,
     Pair,
     as_pem,
     authority_fault,
+    extended_bundle,
     fingerprint,
     new_authority,
     new_serving,
@@ -38,7 +37,9 @@ from casaba.services.controllers.certificate_making import (
     serving_fault,
     signer_of,
 )
+from casaba.services.controllers.certificate_steps import Unchanged, chosen, keep
 from casaba.services.controllers.certificate_store import (
+    AUTHORITY_CERTIFICATE,
     CertificateStore,
     StoredSecret,
     WebhookEntry,
@@ -47,13 +48,9 @@ from casaba.settings.controllers import CertificateSettings
 
 log = logging.getLogger(__name__)
 
-AUTHORITY_CERTIFICATE = "ca.crt"
 AUTHORITY_KEY = "ca.key"
 SERVING_CERTIFICATE = "tls.crt"
 SERVING_KEY = "tls.key"
-
-FIRST_RETRY_S = 0.2
-LAST_RETRY_S = 30.0
 
 Now = Callable[[], datetime]
 
@@ -98,18 +95,14 @@ class CertificateKeeper:
         self._names = _dns_names(settings.service, namespace, settings.cluster_domain)
         self._events = events
         self._utc_now = utc_now
-        self._monotonic_s = monotonic_s or asyncio.get_running_loop().time
-        self._backoff = Backoff(first_s=FIRST_RETRY_S, limit_s=LAST_RETRY_S)
-        self._since: dict[str, tuple[object, float]] = {}
+        self._unchanged = Unchanged(monotonic_s)
         self.expiries: dict[str, float] = {}
         """When `authority` and `serving` end, seconds since 1970, as last seen."""
 
     async def run(self) -> None:
         """Never returns."""
-        self._since.clear()  # others may have been at it since we last led
-        while True:
-            wait_s = await self._stepped()
-            await asyncio.sleep(min(wait_s, self._settings.check_s))
+        self._unchanged.forget()  # others may have been at it since we last led
+        await keep(self.step, self._settings.check_s)
 
     async def run_once(self) -> None:
         """Return when a certificate can be served that every webhook that there is trusts.
@@ -132,20 +125,6 @@ class CertificateKeeper:
             and all(signer in read_bundle(entry.bundle) for entry in seen.entries)
         )
 
-    async def _stepped(self) -> float:
-        """Do a step; in how many seconds to look again, the later the more steps in a row."""
-        try:
-            step = await self.step()
-        except KubeError as error:
-            delay_s = self._backoff.next_delay_s()
-            told = {"reason": str(error), "retry_in_s": round(delay_s, 2)}
-            log.warning("certificates.not_kept", extra=told)
-            return delay_s
-        if not isinstance(step, Wait):
-            return self._backoff.next_delay_s()
-        self._backoff.reset()
-        return step.seconds
-
     async def step(self) -> Step:
         """Read, decide and do one step; raises KubeError."""
         seen = await self._look()
@@ -158,12 +137,12 @@ class CertificateKeeper:
             case MakeAuthority(why=why):
                 await self._make_authority(seen, now, why)
             case ExtendBundle(webhooks=keys):
-                await self._store.trust(_chosen(seen, keys), _extended(seen))
+                await self._store.trust(chosen(seen.entries, keys), _extended(seen))
             case IssueServing(why=why):
                 await self._issue(seen, now, why)
             case TrimBundle(webhooks=keys):
                 await self._store.trust(
-                    _chosen(seen, keys), lambda _: _authority(seen).certificate_pem
+                    chosen(seen.entries, keys), lambda _: _authority(seen).certificate_pem
                 )
             case Wait():
                 pass
@@ -198,8 +177,8 @@ class CertificateKeeper:
             serving=serving,
             serving_signer=fingerprint(seen.signer) if seen.signer else None,
             bundles=bundles,
-            bundled_for_s=self._same_for_s("bundled", bundled) if bundled else 0.0,
-            serving_for_s=self._same_for_s("serving", seen.serving_secret.data.get("tls.crt")),
+            bundled_for_s=self._unchanged.for_s("bundled", bundled) if bundled else 0.0,
+            serving_for_s=self._unchanged.for_s("serving", seen.serving_secret.data.get("tls.crt")),
         )
         self._note_expiries(state)
         return state
@@ -211,15 +190,6 @@ class CertificateKeeper:
             return Fault.OTHER_SIGNER
         authority = seen.authority.certificate
         return serving_fault(seen.serving, authority, self._names) or seen.serving.held
-
-    def _same_for_s(self, what: str, value: object) -> float:
-        """How long something has been seen as it is."""
-        now_s = self._monotonic_s()
-        known, since_s = self._since.get(what, (None, now_s))
-        if known != value:
-            since_s = now_s
-        self._since[what] = (value, since_s)
-        return now_s - since_s
 
     def _note_expiries(self, state: CertificateState) -> None:
         held = {"authority": state.authority, "serving": state.serving}
@@ -278,17 +248,8 @@ def _authority(seen: _Seen) -> Pair:
     return seen.authority
 
 
-def _chosen(seen: _Seen, keys: tuple[str, ...]) -> list[WebhookEntry]:
-    return [entry for entry in seen.entries if entry.key in keys]
-
-
 def _extended(seen: _Seen) -> Callable[[WebhookEntry], bytes]:
     """What an entry trusts now, and what it must trust."""
     signers = (_authority(seen).certificate, seen.signer)
     wanted = {fingerprint(one): as_pem(one) for one in signers if one is not None}
-
-    def bundle(entry: WebhookEntry) -> bytes:
-        together = read_bundle(entry.bundle) | wanted
-        return b"".join(pem for name, pem in together.items() if name != UNREADABLE)
-
-    return bundle
+    return lambda entry: extended_bundle(entry.bundle, wanted)

@@ -95,6 +95,15 @@ def requests(conversion: Conversion) -> list[Object]:
     return found
 
 
+def placed(wanted: Iterable[Asked]) -> tuple[Conversion, Mapping[str, list[tuple[str, int, int]]]]:
+    """A pod on a node of many cards, and what each of its containers has of them."""
+    one, cluster = pod_of(wanted), Cluster(node=gpus(*[CARD_MIB] * 24))
+    conversion = convert_pod(one, cluster.facts, SETTINGS)
+    result = cluster.place(conversion, "node")
+    assert not isinstance(result, Refused), result.why
+    return conversion, shares(patched(one, conversion), result)
+
+
 several_cards = asked_of(amounts(st.integers(1, 3), CARD_MIB))
 one_card = asked_of(amounts(st.just(1), CARD_MIB // 3))
 
@@ -102,11 +111,7 @@ one_card = asked_of(amounts(st.just(1), CARD_MIB // 3))
 @settings(max_examples=200, deadline=None)
 @given(several_cards)
 def test_every_container_gets_what_it_asked_for(wanted: list[Asked]) -> None:
-    one, cluster = pod_of(wanted), Cluster(node=gpus(*[CARD_MIB] * 24))
-    conversion = convert_pod(one, cluster.facts, SETTINGS)
-    result = cluster.place(conversion, "node")
-    assert not isinstance(result, Refused), result.why
-    given_ = shares(patched(one, conversion), result)
+    _, given_ = placed(wanted)
     for asked in wanted:
         memory = Counter[str]()
         for device, mib, _ in given_[asked.name]:
@@ -121,11 +126,7 @@ def test_every_container_gets_what_it_asked_for(wanted: list[Asked]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(several_cards)
 def test_no_container_gets_a_cap_that_it_did_not_ask_for(wanted: list[Asked]) -> None:
-    one, cluster = pod_of(wanted), Cluster(node=gpus(*[CARD_MIB] * 24))
-    conversion = convert_pod(one, cluster.facts, SETTINGS)
-    result = cluster.place(conversion, "node")
-    assert not isinstance(result, Refused), result.why
-    given_ = shares(patched(one, conversion), result)
+    _, given_ = placed(wanted)
     for asked in wanted:
         if asked.kind == "init":
             continue
@@ -137,11 +138,7 @@ def test_no_container_gets_a_cap_that_it_did_not_ask_for(wanted: list[Asked]) ->
 @settings(max_examples=200, deadline=None)
 @given(several_cards)
 def test_a_cap_that_an_init_container_gets_or_loses_is_told(wanted: list[Asked]) -> None:
-    one, cluster = pod_of(wanted), Cluster(node=gpus(*[CARD_MIB] * 24))
-    conversion = convert_pod(one, cluster.facts, SETTINGS)
-    result = cluster.place(conversion, "node")
-    assert not isinstance(result, Refused), result.why
-    given_ = shares(patched(one, conversion), result)
+    conversion, given_ = placed(wanted)
     for asked in (one for one in wanted if one.kind == "init"):
         for device in {device for device, _, _ in given_[asked.name]}:
             cores = [cores for name, _, cores in given_[asked.name] if name == device]
